@@ -6,6 +6,7 @@
     <!-- concept: partial_sums blocks=2 -->
     <!-- concept: cluster_of_four -->
     <!-- concept: release_in_a_cluster -->
+    <!-- concept: inbox_in_a_cluster -->
     <!-- concept: fragments columns=128 -->
     <!-- concept: sums_to_operand -->
     <!-- concept: roles slots=1 -->
@@ -16,7 +17,8 @@
 mbarrier_laps follows the two barriers of one slot of a ring over two laps; what it shows is computed by a barrier that counts as
 the real one does. tma_box shows how a tile of B comes in boxes, some of which stick out of the matrix; multicast how blocks of a
 cluster share the load of a tile; partial_sums how blocks that split K add up. cluster_of_four shows who loads and sends what in
-lesson 06, by its expressions; release_in_a_cluster how two of these blocks free a slot, with barriers that count. fragments
+lesson 06, by its expressions; release_in_a_cluster how two of these blocks free a slot, and inbox_in_a_cluster how one sends sums to its
+peer, with barriers that count. fragments
 shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma; sums_to_operand
 how the sums of attention's first product become the operand A of its second, by the expressions of to_weights() and of the CPU device's
 tensor cores. roles shows who hands what to whom
@@ -358,6 +360,58 @@ def release_in_a_cluster(_line, _values):
     return "How two blocks free a slot, in four moments", svg(134 * len(moments), "The release of a slot in a cluster", shapes, STYLE)
 
 
+def inbox_moments():
+    """[(title, what the sender does, peer_inbox_free, what the receiver does, inbox_full, (who speaks, what) or None)] of two tiles.
+    peer_inbox_free lies in the sender's shared memory, the inbox and inbox_full in the receiver's."""
+    sources = Sources(ROOT)
+    rows, columns, _ = sources.tile_shape(CLUSTER_KERNEL)
+    parts, warps = rank_of_06(sources, 0)["parts"], 4 * WARPGROUPS
+    kilobytes = rows * columns // parts * 4 // 1024
+    sources.found(CLUSTER_KERNEL, r"mbarrier_init\(&smem\.peer_inbox_free, (kLoaderWarp)\)")
+    full, free, moments, parity = Barrier(1), Barrier(warps), [], 0
+
+    def moment(title, sender, receiver, speaks=None):
+        moments.append((title, sender, f"phase {free.phase}: lacks {free.missing} of {warps}", receiver,
+                        f"phase {full.phase}: lacks " + (f"{full.bytes} KB" if full.bytes else f"{full.missing} arrival"), speaks))
+
+    assert free.lets_pass(parity ^ 1)
+    full.arrive(kilobytes)
+    moment("1. Before the first tile the inbox is free.", f"waits for parity {parity ^ 1}: passes", f"expects {kilobytes} KB")
+    assert not full.lets_pass(parity)
+    full.count(-kilobytes)
+    assert full.lets_pass(parity)
+    moment("2. Sums land, and complete inbox_full.", "sends half of its sums", f"waits for parity {parity}: passes", (0, f"{kilobytes} KB"))
+    assert not free.lets_pass(parity)
+    moment("3. The next tile has to wait.", f"waits for parity {parity}: blocks", "adds what is in its inbox")
+    for _ in range(warps):
+        free.arrive()
+    assert free.lets_pass(parity)
+    moment("4. The inbox has been read, and may be filled again.", f"waits for parity {parity}: passes", "each warp arrives", (1, f"{warps} arrivals"))
+    return moments
+
+
+def inbox_in_a_cluster(_line, _values):
+    shapes, width, height, moments = [HEAD], 164, 76, inbox_moments()
+    sender, receiver = 0, rank_of_06(Sources(ROOT), 0)["peer"]
+    for at, (title, sends, free, receives, full, speaks) in enumerate(moments):
+        top = 118 * at
+        shapes.append(text(4, top + 18, title, "start", "strong"))
+        for side, (rank, does, barrier, state) in enumerate(((sender, sends, "peer_inbox_free", free), (receiver, receives, "inbox_full", full))):
+            x = 4 + side * (392 - width)
+            shapes.append(box(("one", "other")[side], x, top + 28, width, height))
+            shapes += [text(x + 8, top + 45 + 17 * i, words, "start", "small") for i, words in enumerate((f"rank {rank}", does, f"{barrier}:", state))]
+        if speaks:
+            who, what = speaks
+            middle, y = 200, top + 28 + height / 2
+            shapes += [text(middle, y - 8, what, style="small"), arrow(middle + (-30, 30)[who], y, middle + (30, -30)[who], y)]
+    bottom = 118 * len(moments)
+    shapes += [text(4, bottom + 14 + 17 * i, words, "start", "small") for i, words in enumerate((
+        "Below a barrier: what is missing until its phase is complete.",
+        f"Rank {receiver} sends to rank {sender} at the same time, with two more barriers."))]
+    return (f"How rank {sender} sends sums to the inbox of rank {receiver}, and hears that it was read, in four moments",
+            svg(bottom + 38, "An inbox in a cluster", shapes, STYLE))
+
+
 # --- Who holds what ---------------------------------------------------------------------------------------------------
 
 SHOWN_THREAD = 37  # lane 5 of warp 1
@@ -605,7 +659,7 @@ def attention_turns(line, values):
 DRAWN = {"roles": (roles, ("slots",)), "two_levels": (two_levels, ("batches", "tiles")),
          "fragments": (fragments, ("columns",)), "sums_to_operand": (sums_to_operand, ()), "mbarrier_laps": (mbarrier_laps, ()), "tma_box": (tma_box, ("rows", "columns")), "multicast": (multicast, ("blocks", "rows")),
          "partial_sums": (partial_sums, ("blocks",)), "cluster_of_four": (cluster_of_four, ()),
-         "release_in_a_cluster": (release_in_a_cluster, ()),
+         "release_in_a_cluster": (release_in_a_cluster, ()), "inbox_in_a_cluster": (inbox_in_a_cluster, ()),
          "attention_turns": (attention_turns, ("product", "wait", "softmax"))}
 
 

@@ -230,6 +230,11 @@ class AClusterOfFour(unittest.TestCase):
         seen = [[block[3] for block in blocks] for _, blocks, _ in concept_pictures.release_moments()]
         self.assertEqual(seen, [["empty lacks 4 of 4"] * 2, ["empty lacks 2 of 4"] * 2, ["empty is complete"] * 2, ["empty lacks 4 of 4"] * 2])
 
+    def test_an_inbox_is_full_when_its_bytes_are_there_and_free_when_all_warps_have_read_it(self):
+        self.assertEqual([(free, full) for _, _, free, _, full, _ in concept_pictures.inbox_moments()],
+                         [("phase 0: lacks 8 of 8", "phase 0: lacks 32 KB"), ("phase 0: lacks 8 of 8", "phase 1: lacks 1 arrival"),
+                          ("phase 0: lacks 8 of 8", "phase 1: lacks 1 arrival"), ("phase 1: lacks 8 of 8", "phase 1: lacks 1 arrival")])
+
 
 class FromFiles(unittest.TestCase):
     def test_bars_say_what_was_measured_and_what_was_predicted(self):
