@@ -4,15 +4,18 @@
     <!-- end -->
 
 The newest result file in docs/results has these sizes, 4096 for the cube. At the first size a bar is a step's speed, and beside it stands
-its gain over the kernel that it builds on, which its name has in brackets where it is not the one above. The other sizes have a column of speeds. The fastest
-step of a size is marked. The dashed line and the last row are the fastest variant of the libraries in the same run. It is written to
+its gain over the kernel that it builds on, which its name has in brackets where it is not the one above. The other sizes have a column of speeds. Where a step
+does not pay, and lessons 05 and 06 run the kernel of an earlier step, its place says so, and its speed is pale. Of the others those are marked that are as
+fast as the fastest, within what counts as no gain. The dashed line and the last row are the fastest variant of the libraries in the same run. It is written to
 docs/figures, as SVG that follows the reader's light or dark theme.
 """
 import html
 import re
 
+from attention_table import MULTIPROCESSORS
 from climb_table import BadInput, Climb, fastest_library, read_results, shape_title
 from idea_pictures import svg, text
+from lattice import NOISE
 from page_requests import parse_words
 from stale import dated
 
@@ -25,6 +28,8 @@ STYLE = """
     .most { font-weight: bold; fill: #1a7f37; }
     .bar { fill: #1f77b4; }
     .best { fill: #1f7f3e; }
+    .same { fill: #d1d9e0; }
+    .pale { fill: #4d5660; }
     .fastest { stroke: #c7352b; stroke-dasharray: 6 4; stroke-width: 1.5; }
     .fastest-text { fill: #c7352b; }
     @media (prefers-color-scheme: dark) {
@@ -32,9 +37,32 @@ STYLE = """
       .inside { fill: #0d1117; }
       .bar { fill: #5aa9e6; }
       .best, .most { fill: #57c27c; }
+      .same { fill: #3d444d; }
+      .pale { fill: #9198a1; }
       .fastest { stroke: #ff7b72; }
       .fastest-text { fill: #ff7b72; }
     }"""
+
+
+def kernel_of(number, cube):
+    """The id of the step whose kernel runs: multicast_pays, split_pays and wide_tile_pays of lessons 05 and 06, for an H100 or an H200,
+    whose clusters of two and of four leave no multiprocessor idle or next to none."""
+    m, n, k = cube
+
+    def tiles(rows, columns):
+        return -(-m // rows) * -(-n // columns)
+
+    if number == "06" and k > 64 and tiles(256, 128) <= MULTIPROCESSORS // 4:
+        return "06"
+    if number.startswith("06") and (n % 64 or k % 64) and tiles(256, 256) >= MULTIPROCESSORS // 2:
+        return "06.1"
+    if number in ("05.3", "05") or number.startswith("06"):
+        return (number if number.startswith("05") else "05") if tiles(128, 256) >= MULTIPROCESSORS else "05.2"
+    return number
+
+
+def speeds_of_own_kernels(climb, cube):
+    return {rung: run["tflops"] for rung in climb.rungs if (run := climb.by_place.get((rung, cube))) and kernel_of(rung, cube) == rung}
 
 
 class Request:
@@ -74,8 +102,7 @@ def climb_text(line, words, results_folder):
     if request.path is None:
         return ["Not recorded yet."]
     results, climb = request.results, request.climb
-    fastest = {cube: max(run["tflops"] for rung in climb.rungs if (run := climb.by_place.get((rung, cube))))
-               for cube in request.shapes}
+    fastest = {cube: max(speeds_of_own_kernels(climb, cube).values()) for cube in request.shapes}
     reached = " and ".join(f"{fastest[cube]:.0f} of {fastest_library(climb.runs, cube)['tflops']:.0f} at {shape_title(cube)}"
                            for cube in request.shapes)
     return [f"![The climb: TFLOP/s of each step beside the fastest library; the fastest step reaches {reached}]"
@@ -99,6 +126,8 @@ def drawn(request):
     fastest = {cube: fastest_library(climb.runs, cube) for cube in request.shapes}
     here = {cube: {rung: run["tflops"] for rung in rungs if (run := climb.by_place.get((rung, cube)))} for cube in request.shapes}
     first, *others = request.shapes
+    best = {cube: [rung for rung, speed in own.items() if speed * (1 + NOISE) >= max(own.values())]
+            for cube in request.shapes if (own := speeds_of_own_kernels(climb, cube))}
     scale, bottom = BARS / max(fastest[first]["tflops"], *here[first].values()), TOP + ROW * len(rungs)
     line = LABELS + scale * fastest[first]["tflops"]
     shapes = [text(LABELS, TOP - 36, "TFLOP/s at", "start"), text(LABELS, TOP - 20, shape_title(first), "start", "strong"), text(GAINS, TOP - 20, "gain", "end")]
@@ -108,11 +137,12 @@ def drawn(request):
         shapes.append(text(LABELS - 6, y + 13, html.escape(name_of(climb, rung, above)), "end"))
         if speed := here[first].get(rung):
             length, number, gain = scale * speed, f"{speed:.0f}", climb.gain(rung, first)
-            gain = f"{gain:.2f}×" if gain else ""
-            style, inside = "best" if speed == max(here[first].values()) else "bar", length > BARS / 3
+            same = kernel_of(rung, first) != rung
+            gain = f"= {kernel_of(rung, first)}" if same else f"{gain:.2f}×" if gain else ""
+            style, inside = "same" if same else "best" if rung in best[first] else "bar", length > BARS / 3
             beside = LABELS + length + 5
             shapes += [f'<rect class="{style}" x="{LABELS}" y="{y}" width="{length:.1f}" height="{BAR}" rx="2"/>',
-                       text(round(beside - 10 if inside else beside, 1), y + 13, number, *(("end", "inside") if inside else ("start",))),
+                       text(round(beside - 10 if inside else beside, 1), y + 13, number, *(("end", "pale" if same else "inside") if inside else ("start",))),
                        text(GAINS, y + 13, gain, "end")]
             if GAINS - 7 * len(gain) < line or not inside and beside - 4 < line < beside + 7 * len(number):  # the line has a gap for words
                 if y > below:
@@ -121,10 +151,14 @@ def drawn(request):
     for right, cube in zip(COLUMNS, others):
         lines = title_lines(cube)
         shapes += [text(right, TOP - 20 - 16 * (len(lines) - 1 - i), words, "end", "strong") for i, words in enumerate(lines)]
-        shapes += [text(right, TOP + ROW * rungs.index(rung) + 13, f"{speed:.0f}", "end", "most" if speed == max(here[cube].values()) else "")
+        shapes += [text(right, TOP + ROW * rungs.index(rung) + 13, f"{speed:.0f}", "end", "pale" if kernel_of(rung, cube) != rung else "most" if rung in best[cube] else "")
                    for rung, speed in here[cube].items()]
     shapes.append(f'<line class="fastest" x1="{line:.1f}" y1="{below}" x2="{line:.1f}" y2="{bottom + 2}"/>')
     shapes.append(text(LABELS - 6, bottom + 16, "fastest library", "end", "fastest-text"))
     shapes += [text(right, bottom + 16, f"{fastest[cube]['tflops']:.0f}", "end", "fastest-text")
                for right, cube in zip((round(line, 1), *COLUMNS), request.shapes)]
-    return svg(bottom + 24, "The climb", shapes, STYLE)
+    if not any(kernel_of(rung, cube) != rung for cube in request.shapes for rung in here[cube]):
+        return svg(bottom + 24, "The climb", shapes, STYLE)
+    shapes += [text(2, bottom + 40 + 16 * i, words, "start", "pale") for i, words in enumerate((
+        "Pale: this row's own kernel does not pay here, so the kernel of an", "earlier row runs (= 05: that of row 05). Differences are scatter."))]
+    return svg(bottom + 64, "The climb", shapes, STYLE)

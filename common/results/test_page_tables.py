@@ -895,6 +895,20 @@ class PageTables(WithResults):
             with self.assertRaisesRegex(BadInput, message):
                 climb_picture.climb_text("line", ["picture=c.svg", *bad.split()], self.folder)
 
+    def test_the_picture_of_the_climb_says_where_a_step_runs_an_earlier_kernel(self):
+        self.assertEqual([climb_picture.kernel_of(step, (4096,) * 3) for step in ("05.2", "05.3", "05", "06.1", "06.2", "06")],
+                         ["05.2", "05.3", "05", "05", "05", "05"])
+        self.assertEqual([climb_picture.kernel_of(step, (5000,) * 3) for step in ("05", "06.1", "06.2", "06")], ["05", "06.1", "06.1", "06.1"])
+        self.assertEqual([climb_picture.kernel_of(step, (256, 1024, 8192)) for step in ("05.1", "05.3", "05", "06.1", "06.2", "06")],
+                         ["05.1", *["05.2"] * 4, "06"])
+        self.record("s.json", *(step(number, speed, size=4096) for number, speed in (("05.3", 99.9), ("05", 100), ("06.1", 103))),
+                    run("cublaslt", 200, size=4096, b="transposed"))
+        words = ["picture=c.svg", "sizes=4096"]
+        self.assertIn("the fastest step reaches 100 of 200 at 4096³]", climb_picture.climb_text("line", words, self.folder)[0])
+        (_, picture), = climb_picture.climb_pictures("line", words, self.folder, self.folder).items()
+        self.assertEqual([picture.count(f'class="{style}" x=') for style in ("best", "same", "bar")], [2, 1, 0])
+        self.assertIn(">= 05<", picture)
+
     def test_the_climb_only_goes_up(self):
         def climb(*of_base, size=4096, base="04.4", over="04"):
             rows = [dict(step(number, 1, size=size), time_us_q1=times[0], time_us_median=times[1], time_us_q3=times[2])
