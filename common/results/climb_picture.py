@@ -21,6 +21,7 @@ from stale import dated
 
 LABELS, BARS, GAINS, COLUMNS = 164, 92, 304, (352, 398)  # pixels: where labels end, how long a bar is, where the other columns end
 ROW, BAR, TOP = 19, 16, 68
+CLUSTERS_OF_TWO, CLUSTERS_OF_FOUR = 66, 30  # that an H200 holds: docs/decisions.md, 8
 STYLE = """
     text { font: 12px sans-serif; fill: #1f2328; }
     .inside { fill: #ffffff; }
@@ -38,23 +39,22 @@ STYLE = """
       .bar { fill: #5aa9e6; }
       .best, .most { fill: #57c27c; }
       .same { fill: #3d444d; }
-      .pale { fill: #9198a1; }
+      .pale { fill: #a9b1ba; }
       .fastest { stroke: #ff7b72; }
       .fastest-text { fill: #ff7b72; }
     }"""
 
 
 def kernel_of(number, cube):
-    """The id of the step whose kernel runs: multicast_pays, split_pays and wide_tile_pays of lessons 05 and 06, for an H100 or an H200,
-    whose clusters of two and of four leave no multiprocessor idle or next to none."""
+    """The id of the step whose kernel runs: multicast_pays, split_pays and wide_tile_pays of lessons 05 and 06, on an H200."""
     m, n, k = cube
 
     def tiles(rows, columns):
         return -(-m // rows) * -(-n // columns)
 
-    if number == "06" and k > 64 and tiles(256, 128) <= MULTIPROCESSORS // 4:
+    if number == "06" and k > 64 and tiles(256, 128) <= CLUSTERS_OF_FOUR:
         return "06"
-    if number.startswith("06") and (n % 64 or k % 64) and tiles(256, 256) >= MULTIPROCESSORS // 2:
+    if number.startswith("06") and (n % 64 or k % 64) and tiles(256, 256) >= CLUSTERS_OF_TWO:
         return "06.1"
     if number in ("05.3", "05") or number.startswith("06"):
         return (number if number.startswith("05") else "05") if tiles(128, 256) >= MULTIPROCESSORS else "05.2"

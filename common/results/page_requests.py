@@ -1,4 +1,6 @@
 """What the requests of pages have in common: their words, the runs that they choose, and the tables that they become."""
+import re
+
 from climb_table import BadInput
 
 
@@ -59,6 +61,11 @@ def with_predictions(line, table, column, numbers, title):
         raise BadInput(f"{line}: predicted=: {error}") from None
     added = [[title, "off by"], ["--:", "--:"], *zip(numbers, errors)]
     return ["| " + " | ".join([*row[:at], *new, *row[at:]]) + " |" for row, new in zip(cells, added)]
+
+
+def titles_of(values):
+    """The columns that without= names, with _ for blanks: no title begins behind a comma and a blank."""
+    return [title.replace("_", " ") for title in re.split(r",(?!_)", values.get("without", "")) if title]
 
 
 def without_columns(line, table, titles):

@@ -22,7 +22,7 @@ yet. The name may be a file's: of those that a pattern with a * fits, the newest
     predicted=UNIT:N,...  what the page predicted of each row, beside what was measured in the same unit, and by how much the predicted
                         time is off: tflops, instead of gains; gain, over the first row; or, of steps of the climb, clocks of
                         a step of k of the busiest SM; a number, a range as 1.1–1.2, or nothing
-    without=TITLE,...   leaves out these columns, with _ for blanks
+    without=TITLE,...   leaves out these columns, with _ for blanks, also for that behind a comma
     only=KEY:VALUE,...  only the runs with this setting, lesson, core or size (m); a key may come several times
 
 The word `fold` folds the lines below any table, which say where and when it was measured; `fold_all` folds the table, too.
@@ -54,7 +54,7 @@ from lab_table import lab_table, number_of
 from lanes_picture import lanes_pictures, lanes_text
 from lattice import step_of
 from model_table import model_table
-from page_requests import (markdown, meets, parse_words, value, with_predictions, without_columns,
+from page_requests import (markdown, meets, parse_words, titles_of, value, with_predictions, without_columns,
                            without_empty_columns)
 from parts_table import parts_table
 from profile_table import profile_table
@@ -83,7 +83,7 @@ class Request:
     def __init__(self, line, words):
         name, *words = words
         values, self.only = parse_words(line, words, ("rows", "columns", "predicted", "without"))
-        self.without = [title.replace("_", " ") for title in values.get("without", "").split(",") if title]
+        self.without = titles_of(values)
         self.line, self.predicted = line, values.get("predicted")
         self.path = newest(RESULTS, name)
         self.rows, self.columns = values.get("rows", "rung"), values.get("columns")

@@ -6,6 +6,7 @@
 rows=KEY names the rows after a setting, or after the lesson (rows=lesson, the default); only= as for tables. Each column
 is made from the first of its metrics that the profiler had. columns=roofline gives flops for each byte instead,
 columns=residency what a block takes and how many fit, columns=waits the four most frequent reasons to wait,
+without=TITLE,... leaves out columns, as for tables.
 columns=copies what copies to shared memory of several widths ask of L1 and L2, columns=l2 what L2 and memory move. Launches
 of an experiment are left out of every table whose only= does not name its setting.
 
@@ -17,7 +18,7 @@ The same of the record profile_order.
 import json
 
 from climb_table import BadInput, folder_of
-from page_requests import markdown, meets, parse_words, value
+from page_requests import markdown, meets, parse_words, titles_of, value, without_columns
 from stale import dated
 
 NONE_YET = "No profile has been recorded yet: `common/results/record.py BUILD profiles` does it."
@@ -157,7 +158,7 @@ def origin(profile, launches):
 
 def profile_table(line, words, folder):
     """The lines that stand for the request; the newest profile of `folder` is taken."""
-    values, only = parse_words(line, words, ("rows", "columns"))
+    values, only = parse_words(line, words, ("rows", "columns", "without"))
     key, view = values.get("rows", "lesson"), values.get("columns", "all")
     if view not in VIEWS:
         raise BadInput(f"{line}: columns= is one of {', '.join(VIEWS)}")
@@ -176,4 +177,4 @@ def profile_table(line, words, folder):
     table = [{key: title(run, key)} | cells(run, view) for run in launches]
     header = [name for name in table[0] if name not in ADDED_LATER or any(row[name] for row in table)]
     rows = [[row[name] for name in header] for row in table]
-    return markdown(header, rows) + ["", origin(profile, launches)]
+    return without_columns(line, markdown(header, rows), titles_of(values)) + ["", origin(profile, launches)]

@@ -22,6 +22,7 @@ import idea_pictures  # noqa: E402
 import lab_table  # noqa: E402
 import lanes_picture  # noqa: E402
 import lattice  # noqa: E402
+import page_requests  # noqa: E402
 import page_tables  # noqa: E402
 import profile_results  # noqa: E402
 import profile_table  # noqa: E402
@@ -895,6 +896,10 @@ class PageTables(WithResults):
             with self.assertRaisesRegex(BadInput, message):
                 climb_picture.climb_text("line", ["picture=c.svg", *bad.split()], self.folder)
 
+    def test_titles_with_a_comma_can_be_left_out(self):
+        self.assertEqual(page_requests.titles_of({"without": "µs,SM_clock,_MHz,05,_µs"}), ["µs", "SM clock, MHz", "05, µs"])
+        self.assertEqual(page_requests.titles_of({}), [])
+
     def test_the_picture_of_the_climb_says_where_a_step_runs_an_earlier_kernel(self):
         self.assertEqual([climb_picture.kernel_of(step, (4096,) * 3) for step in ("05.2", "05.3", "05", "06.1", "06.2", "06")],
                          ["05.2", "05.3", "05", "05", "05", "05"])
@@ -1308,6 +1313,13 @@ class Profiles(WithResults):
         text = self.filled("<!-- profile: rows=group only=lesson:05_y -->\n<!-- end -->")
         self.assertIn("| `8` | 92 |  |  | 67 |  |  |  |  |  |  |", text)
         self.assertIn(f"one launch each under Nsight Compute 2025.3, caches flushed before it; `{tensor[1]}`.", text)
+
+    def test_a_profile_leaves_out_columns(self):
+        self.record_profile(self.launch({"dram__bytes_read.sum": 67e6}, group="8"))
+        text = self.filled("<!-- profile: rows=group without=L2_hits,_%,written,_MB,warps,_% -->\n<!-- end -->")
+        self.assertIn("| group | tensor cores, % | L2 to SMs, MB | read, MB | registers |", text)
+        with self.assertRaisesRegex(BadInput, "'no such', which is no column"):
+            self.filled("<!-- profile: rows=group without=no_such -->\n<!-- end -->")
 
     def test_the_use_of_l2_and_of_issue_slots_is_shown_where_it_was_recorded(self):
         new = {"lts__throughput.avg.pct_of_peak_sustained_elapsed": 41.6,
