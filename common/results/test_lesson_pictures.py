@@ -128,7 +128,7 @@ class FromSources(unittest.TestCase):
 
     def test_the_lines_of_code_that_change_are_counted(self):
         self.assertEqual(changed_lines("int a;  // one\nint b;\n", "int a;  // two\nint c;\n"), 2)
-        self.assertRegex(changed_text("", ["03"], ROOT)[0], r"^\d+ lines of code change from .*`cmake .* diff_03_1_03`\.")
+        self.assertRegex(changed_text("", ["03"], ROOT)[0], r"^\d+ lines of code change from .*`cmake .* diff_03_2_03`\.")
         self.assertRegex(changed_text("", ["attention.2"], ROOT)[0], r"^\d+ lines of code change from \[step 1\].*one_warpgroup.*diff_attention_1_2`\.")
         for words in ([], ["01"], ["02", "03"], ["99"]):
             with self.assertRaisesRegex(BadInput, "needs one of the steps 02.1"):
