@@ -39,15 +39,15 @@ class FromSources(unittest.TestCase):
         for row in range(16):
             self.assertEqual([sources.place(row, chunk) for chunk in range(8)], [chunk ^ row % 8 for chunk in range(8)])
 
-    def test_the_element_that_lesson_02_follows_lies_where_its_page_says(self):
+    def test_the_elements_that_lesson_02_follows_lie_where_its_page_says(self):
         sources, page = Sources(ROOT), (ROOT / "02_tiled/README.md").read_text(encoding="utf-8")
-        row, column = map(int, re.search(r"Follow row (\d+), column (\d+)", page).groups())
+        row, column = map(int, re.search(r"Follow row (\d+), column (\d+), and the element below", page).groups())
         chunk, within = divmod(column, sources.constant(Sources.TILE, "kChunk"))
-        for words, place in (("plain", chunk), ("swizzled", sources.place(row, chunk))):
-            byte = row * 128 + place * 16 + within * 2
-            self.assertRegex(page, rf"\n *{words}: +chunk {chunk} lies at place (.* = )?{place}\n"
-                                   rf" +byte {row} × 128 \+ {place} × 16 \+ {within} × 2 = {byte}\n"
-                                   rf" +bank {byte} / 4 mod 32 = {byte // 4 % 32}\n")
+        self.assertIn(f"Both are element {within} of chunk {chunk} ({chunk} × 8 + {within} = {column})", page)
+        for words, places in (("plain", [chunk] * 2), ("swizzled", [sources.place(below, chunk) for below in (row, row + 1)])):
+            lines = [rf"  row {of} +byte {of} × 128 \+ {place} × 16 \+ {within * 2} = {byte} +bank {byte} / 4 mod 32 = {byte // 4 % 32}\b.*\n"
+                     for of, place in zip((row, row + 1), places) for byte in [of * 128 + place * 16 + within * 2]]
+            self.assertRegex(page, rf"\n{words}: .*place .*\b{places[0]}\b.*\n{''.join(lines)}")
         self.assertEqual(len({sources.place(below, chunk) for below in range(8)}), 8)
         # The descriptor of the product that has this column, and the address that the hardware makes from it.
         page = (ROOT / "02_tiled/deeper/one_wgmma.md").read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ class FromSources(unittest.TestCase):
         self.assertIn(f"({lesson_pictures.START:#x} + 16 × 128) / 16 = {descriptor & 0x3fff:#x} ", of_b)
         self.assertRegex(of_b, rf"SBO / 16 .* = {descriptor >> 32 & 0x3fff} ")
         self.assertRegex(of_b, rf"LBO / 16 .* = {descriptor >> 16 & 0x3fff} ")
-        plain = start + row * 128 + column % 16 * 2
+        plain, byte = start + row * 128 + column % 16 * 2, row * 128 + sources.place(row, chunk) * 16 + within * 2
         self.assertIn(f"{start:#x} + {row} × 128 + {column % 16} × 2 = {plain:#x} ", page)
         self.assertEqual(plain ^ (plain >> 7 & 7) << 4, lesson_pictures.START + byte)
         self.assertIn(f"{lesson_pictures.START + byte:#x}   byte {byte} of the tile", page)
