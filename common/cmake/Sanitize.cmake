@@ -4,7 +4,7 @@
 set(LADDER_SANITIZERS memcheck racecheck synccheck initcheck)
 
 # Where a tool reports errors of kernels that are right: <test>:<tool>:<the place that it names, a regular expression>.
-# Such a run must go on reporting just these, as many as the newest record in docs/results/sanitizers counted: the day it
+# Such a run must go on reporting just these, as many as the newest record in docs/results/tests counted: the day it
 # comes out clean, it fails, and its line can be taken out. synccheck also stops such a kernel, so that its test cases
 # fail. initcheck takes what TMA stored for never written when the host copies it; a kernel's read would count.
 set(LADDER_FALSE_ALARMS
@@ -39,7 +39,7 @@ endif()
 
 # Sets <result> to the number of errors that the newest record counted of a false alarm; to any number from 1 on where
 # there is no record of it.
-file(GLOB LADDER_SANITIZER_RECORDS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/results/sanitizers/*.json")
+file(GLOB LADDER_SANITIZER_RECORDS CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/results/tests/*.json")
 function(ladder_recorded_errors result test tool)
   set(${result} "[1-9][0-9]*" PARENT_SCOPE)
   set(records ${LADDER_SANITIZER_RECORDS})

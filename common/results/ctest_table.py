@@ -1,7 +1,7 @@
-"""Of the newest files that ctest_results.py wrote: the table of the tests under compute-sanitizer, and how the tests ended on a GPU.
+"""Of the newest records that ctest_results.py wrote: the table of the tests under compute-sanitizer, and how the tests ended on a GPU.
 
     <!-- sanitizers: -->
-    <!-- tests: *-h200.json -->    the word names the file in docs/results/tests
+    <!-- tests: tests_80-virtual -->    the word names the record
     <!-- end -->
 """
 import json
@@ -9,6 +9,7 @@ from collections import Counter
 
 from climb_table import BadInput
 from page_requests import markdown
+from record_files import newest
 from stale import dated
 
 
@@ -23,11 +24,11 @@ def cell(test):
     return f"always: {test['errors']:,}" if test["errors"] else "0"
 
 
-def sanitizer_table(line, folder):
+def sanitizer_table(line, results_folder):
     """A row for each test program, a column for each tool."""
-    path = max(folder.glob("*.json"), default=None)
+    path = newest(results_folder, "tests/sanitizers")
     if path is None:
-        raise BadInput(f"{line}: no result file in {folder}")
+        raise BadInput(f"{line}: no such record in {results_folder}")
     try:
         results = json.loads(path.read_text(encoding="utf-8"))
         tests = {(test["program"], test["tool"]): test for test in results["tests"]}
@@ -47,11 +48,11 @@ def counted(number, word):
     return f"{number or 'none'} {word}"
 
 
-def gpu_test_table(line, words, folder):
+def gpu_test_table(line, words, results_folder):
     """A paragraph: how many passed, which failed, and why others were skipped, the most frequent reason first."""
     if len(words) != 1:
-        raise BadInput(f"{line}: needs the name of a file")
-    path = max(folder.glob(words[0]), default=None)
+        raise BadInput(f"{line}: needs the name of a record")
+    path = newest(results_folder, f"tests/{words[0]}")
     if path is None:
         return ["How the tests ended was not recorded yet."]
     try:

@@ -1,4 +1,4 @@
-"""The table of what Nsight Compute counted, from the newest file that profile.sh wrote.
+"""The table of what Nsight Compute counted, from the newest record that profile.sh wrote.
 
     <!-- profile: rows=group only=lesson:05_ws_double_buffer -->
     <!-- end -->
@@ -19,6 +19,7 @@ import json
 
 from climb_table import BadInput, folder_of
 from page_requests import markdown, meets, parse_words, titles_of, value, without_columns
+from record_files import newest
 from stale import dated
 
 NONE_YET = "No profile has been recorded yet: `common/results/record.py BUILD profiles` does it."
@@ -156,24 +157,24 @@ def origin(profile, launches):
             f"Compute {profile['profiler']}, caches flushed before it" + (f"; {metrics}." if metrics else "."))
 
 
-def profile_table(line, words, folder):
-    """The lines that stand for the request; the newest profile of `folder` is taken."""
+def profile_table(line, words, results_folder, record):
+    """The lines that stand for the request."""
     values, only = parse_words(line, words, ("rows", "columns", "without"))
     key, view = values.get("rows", "lesson"), values.get("columns", "all")
     if view not in VIEWS:
         raise BadInput(f"{line}: columns= is one of {', '.join(VIEWS)}")
     if view == "copies" and "bytes" not in only:
         raise BadInput(f"{line}: columns=copies needs only=bytes:WIDTH,...")
-    newest = max(folder.glob("*.json"), default=None)
-    if newest is None:
+    path = newest(results_folder, f"profiles/{record}")
+    if path is None:
         return [NONE_YET]
-    profile = read_profile(newest)
+    profile = read_profile(path)
     launches = [launch for launch in profile["launches"] if meets(launch, only) and
                 all(key in only for key in OF_EXPERIMENTS if key in launch["settings"])]
     if not launches and any(key in only for key in OF_EXPERIMENTS):
         return [NONE_YET]
     if not launches:
-        raise BadInput(f"{line}: no launch in {newest.name} is like that")
+        raise BadInput(f"{line}: no launch in {path.name} is like that")
     table = [{key: title(run, key)} | cells(run, view) for run in launches]
     header = [name for name in table[0] if name not in ADDED_LATER or any(row[name] for row in table)]
     rows = [[row[name] for name in header] for row in table]

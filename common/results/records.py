@@ -69,7 +69,7 @@ class Record:
 
     @property
     def is_shared(self):
-        return self.file.startswith(("experiments/", "lab/")) and "{date}" not in self.file
+        return "{date}" not in self.file and not self.file.startswith("traces/")
 
     def newest(self, results):
         """The newest file of this record in a folder of results, a Part where it is shared; None if there is none."""
@@ -243,7 +243,7 @@ WITHOUT_PAGES = "--parallel 8 --label-exclude '^pages$'"
 def tests(name, seconds, words_of_ctest, roots):
     """ctest's exit code says that a test failed; the record says which. Tests that compare pages with records need no GPU, and would
     ask of a record to be there before it is made."""
-    return Record(name, f"{name}/{{date}}-{{gpu}}.json",
+    return Record(name, "tests/{gpu}.json",
                   (("{programs}/01_naive", "--size", "256", "--rounds", "1", "--json", "{raw}/header.json"),
                    ("sh", "-c", f"ctest --test-dir {{build}} {words_of_ctest} --output-junit {{raw}}/junit.xml "
                                 "--test-output-size-passed 100000 --test-output-size-failed 100000 >{raw}/ctest.log || true"),
@@ -256,14 +256,14 @@ def architecture_tests(name, seconds):
     configure, (*build, _, _), _ = architecture(name, 0).commands
     header, ctest, collect = tests("tests", 0, WITHOUT_PAGES, ()).commands
     ctest = tuple(word.replace("{build}", folder) for word in ctest)
-    return Record(f"tests_{name}", f"tests/{{date}}-{{gpu}}-{name}.json", (configure, tuple(build), header, ctest, collect),
+    return Record(f"tests_{name}", "tests/{gpu}.json", (configure, tuple(build), header, ctest, collect),
                   KERNELS + STREAMS, seconds, only_by_name=True)
 
 
 def architecture(name, seconds):
     """The climb as owners of other GPUs get it: from PTX for an older architecture, which the driver compiles."""
     folder = f"{{build}}-{name}"
-    return Record(f"architecture_{name}", f"architectures/{{date}}-{{gpu}}-{name}.json",
+    return Record(f"architecture_{name}", "architectures/{gpu}.json",
                   (("cmake", "-B", folder, "-G", "Ninja", "-DLADDER_DEVICE=gpu", f"-DCMAKE_CUDA_ARCHITECTURES={name}"),
                    ("cmake", "--build", folder, "--target", "ladder"),
                    (f"{folder}/bin/ladder", "--size", "4096,8192", "--sample-ms", "50", "--rounds", "7", "--json", "{out}")),
@@ -317,11 +317,11 @@ def in_order_of_worth():
         *(lab(number, seconds) for number, seconds in (
             ("02", 50), ("03", 80), ("04", 110), ("05", 120), ("06", 60), ("any", 140), ("07", 150))),
         # Needs a profiler that may read the GPU's counters.
-        Record("profiles", "profiles/{date}-{gpu}.json", (("common/results/profile.sh", "{build}", "{out}", "4096"),), KERNELS, 70),
-        Record("sampled", "profiles/sampled/{date}-{gpu}.json", (("common/results/sampled.py", "{build}", "{out}", "4096"),),
+        Record("profiles", "profiles/{gpu}.json", (("common/results/profile.sh", "{build}", "{out}", "4096"),), KERNELS, 70),
+        Record("sampled", "profiles/{gpu}.json", (("common/results/sampled.py", "{build}", "{out}", "4096"),),
                LESSON["02"] + LESSON["03"] + LESSON["04"] + LESSON["05"], 15, not_run=OTHER_CORES),
         # L2 by the order of tiles, at a size whose operands do not fit.
-        Record("profile_order", "profiles/order/{date}-{gpu}.json",
+        Record("profile_order", "profiles/{gpu}.json",
                (("common/results/profile.sh", "{build}", "{out}", "8192", "order"),), LESSON["05"] + LESSON["any"], 30,
                not_run=OTHER_CORES),
         experiment("tiled_cores", 7, "02_tiled", "--size 4096 --core wgmma,mma_sync,fma --rounds 7"),

@@ -1,4 +1,4 @@
-"""How busy tensor cores and L2 were over the time of a launch, as curves: the newest file that sampled.py wrote.
+"""How busy tensor cores and L2 were over the time of a launch, as curves: the newest record that sampled.py wrote.
 
     <!-- sampled: picture=over_time.svg -->
     <!-- end -->
@@ -12,6 +12,7 @@ from statistics import correlation, mean, median, pstdev
 from climb_table import BadInput
 from idea_pictures import svg, text
 from page_requests import markdown, parse_words
+from record_files import newest
 from stale import dated
 
 WIDTH, LEFT, RIGHT = 400, 34, 392  # pixels
@@ -33,8 +34,8 @@ EDGE = 0.1  # of the launch, at its begin and at its end, that the table leaves 
 STEADY = 0.2  # of the median, by which samples in the table differ from it at most
 
 
-def newest(folder):
-    path = max(folder.glob("*.json"), default=None)
+def recorded(results_folder):
+    path = newest(results_folder, "profiles/sampled")
     return None if path is None else json.loads(path.read_text(encoding="utf-8"))
 
 
@@ -63,9 +64,9 @@ def title_of(launch):
     return f"{launch['lesson']}, {settings}"
 
 
-def sampled_text(line, words, folder):
+def sampled_text(line, words, results_folder):
     """The lines below the request."""
-    picture, results = picture_of(line, words), newest(folder)
+    picture, results = picture_of(line, words), recorded(results_folder)
     if results is None:
         return ["Not recorded yet."]
     rows = []
@@ -79,9 +80,9 @@ def sampled_text(line, words, folder):
             f"Nsight Compute {results['profiler']}: means, deviations and correlation of the samples, without the first and the last tenth and the edges of waves."]
 
 
-def sampled_pictures(line, words, folder, figures_folder):
+def sampled_pictures(line, words, results_folder, figures_folder):
     """{path: SVG} of the request's picture."""
-    picture, results = picture_of(line, words), newest(folder)
+    picture, results = picture_of(line, words), recorded(results_folder)
     return {} if results is None else {figures_folder / picture: drawn(results["launches"])}
 
 

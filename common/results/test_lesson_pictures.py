@@ -369,7 +369,8 @@ class SampledPicture(unittest.TestCase):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             self.assertEqual(sampled_picture.sampled_text("line", ["picture=t.svg"], folder), ["Not recorded yet."])
-            (folder / "2026-01-02-h200.json").write_text(json.dumps(results), encoding="utf-8")
+            (folder / "profiles").mkdir()
+            (folder / "profiles/2026-01-02-h200-sampled.json").write_text(json.dumps(results), encoding="utf-8")
             table = "\n".join(sampled_picture.sampled_text("line", ["picture=t.svg"], folder))
             self.assertIn("| 05_x, slots 4 | 90 ± 8.2 | 40 ± 8.2 | -1.00 |", table)
             svg = sampled_picture.sampled_pictures("line", ["picture=t.svg"], folder, folder)[folder / "t.svg"]

@@ -469,13 +469,13 @@ class SanitizerTable(WithResults):
             ("a_test: memcheck", "run", "ERROR SUMMARY: 0 errors"),
             ("a_test: initcheck", "run", "ERROR SUMMARY: 1372 errors ERROR SUMMARY: 1352 errors were not printed"),
             ("b_test: racecheck", "fail", "RACECHECK SUMMARY: 3 hazards displayed"), ("b_test: memcheck", "notrun", ""))
-        (self.folder / "sanitizers").mkdir()
-        (self.folder / "sanitizers" / "f.json").write_text(json.dumps(results), encoding="utf-8")
+        (self.folder / "tests").mkdir()
+        (self.folder / "tests" / "2026-11-21-g-sanitizers.json").write_text(json.dumps(results), encoding="utf-8")
         text = self.filled("<!-- sanitizers: -->\n<!-- end -->\n")
         self.assertIn("| errors that it counted | memcheck | racecheck | initcheck |", text)
         self.assertIn("| `a_test` | 0 |  | always: 1,372 |\n| `b_test` |  | **failed** |  |", text)
         self.assertIn("2 passed, 1 failed, 1 skipped; 8 s of one GPU. G, T, today, commit `abc`.", text)
-        self.assertIn("| 4 tests | today | G |", self.filled("<!-- files: sanitizers -->\n<!-- end -->\n"))
+        self.assertIn("| 4 tests | today | G |", self.filled("<!-- files: tests -->\n<!-- end -->\n"))
 
     def test_a_false_alarm_may_only_change_its_number(self):
         place = "Uninitialized access to 0x48 on access by cudaMemcpy source"
@@ -501,8 +501,8 @@ class GpuTests(WithResults):
         junit.write_text(f"<testsuite>{''.join(self.CASE.format(*case) for case in cases)}</testsuite>", encoding="utf-8")
         results = ctest_results.collect("tests", junit, self.folder / "r.json")
         (self.folder / "tests").mkdir(exist_ok=True)
-        (self.folder / "tests" / "f.json").write_text(json.dumps(results), encoding="utf-8")
-        return self.filled("<!-- tests: f.json -->\n<!-- end -->\n")
+        (self.folder / "tests" / "2026-11-21-g-tests.json").write_text(json.dumps(results), encoding="utf-8")
+        return self.filled("<!-- tests: tests -->\n<!-- end -->\n")
 
     def test_it_says_how_many_passed_and_why_others_did_not_run(self):
         text = self.text_of(("a: 1", "run", "All tests passed"), ("a: 2", "notrun", self.SKIPPED), ("b: 1", "notrun", self.SKIPPED),
@@ -521,11 +521,11 @@ class GpuTests(WithResults):
                       self.text_of(("a: 1", "run", ""), ("a: 2", "fail", "")))
 
     def test_a_file_that_is_missing_is_said_and_one_that_is_not_whole_refused(self):
-        self.assertIn("was not recorded yet", self.filled("<!-- tests: *-none.json -->\n<!-- end -->\n"))
+        self.assertIn("was not recorded yet", self.filled("<!-- tests: none -->\n<!-- end -->\n"))
         (self.folder / "tests").mkdir()
-        (self.folder / "tests" / "f.json").write_text("{}", encoding="utf-8")
+        (self.folder / "tests" / "2026-11-21-g-tests.json").write_text("{}", encoding="utf-8")
         with self.assertRaisesRegex(BadInput, "is no result file"):
-            self.filled("<!-- tests: f.json -->\n<!-- end -->\n")
+            self.filled("<!-- tests: tests -->\n<!-- end -->\n")
 
 
 class AblationTable(WithResults):
@@ -1274,20 +1274,19 @@ class Profiles(WithResults):
     def record_profile(self, *launches):
         (self.folder / "profiles").mkdir(exist_ok=True)
         profile = {"date": "today", "commit": "abc", "gpu": "G", "profiler": "2025.3", "launches": launches}
-        (self.folder / "profiles" / "p.json").write_text(json.dumps(profile), encoding="utf-8")
+        (self.folder / "profiles" / "2026-11-21-g-profiles.json").write_text(json.dumps(profile), encoding="utf-8")
 
     def launch(self, metrics, **settings):
         return {"lesson": "05_y", "core": "auto", "m": 64, "n": 64, "k": 64, "settings": settings, "metrics": metrics}
 
-    def test_l2_has_a_view_and_the_orders_a_folder_of_their_own(self):
+    def test_l2_has_a_view_and_the_orders_a_record_of_their_own(self):
         self.record_profile(self.launch({}, group="2"))
         self.assertIn("No profile has been recorded", self.filled("<!-- order_profile: rows=group columns=l2 -->\n<!-- end -->"))
-        (self.folder / "profiles/order").mkdir()
         launch = self.launch({"gpu__time_duration.sum": 2000, "lts__t_sector_hit_rate.pct": 65.4, "lts__t_bytes.sum": 3e6,
                               "l1tex__m_xbar2l1tex_read_bytes.sum": 4e6, "dram__bytes_read.sum": 1e6, "dram__bytes_write.sum": 0}, group="8")
-        path = self.folder / "profiles/p.json"
+        path = self.folder / "profiles/2026-11-21-g-profiles.json"
         self.record_profile(launch)
-        path.rename(self.folder / "profiles/order/p.json")
+        path.rename(self.folder / "profiles/2026-11-21-g-profile_order.json")
         text = self.filled("<!-- order_profile: rows=group columns=l2 -->\n<!-- end -->")
         self.assertIn("| group | µs | L2 moves, MB | L2 hits, % | L2 to SMs, MB | read, MB | written, MB |", text)
         self.assertIn("| `8` | 2 | 3 | 65 | 4 | 1 | 0 |", text)
@@ -1395,7 +1394,7 @@ class Profiles(WithResults):
 
     def test_a_request_that_no_launch_meets_is_refused(self):
         self.record_profile(self.launch({}, group="8"))
-        with self.assertRaisesRegex(BadInput, "no launch in p.json"):
+        with self.assertRaisesRegex(BadInput, "no launch in 2026-11-21-g-profiles.json"):
             self.filled("<!-- profile: only=lesson:06_z -->\n<!-- end -->")
 
 

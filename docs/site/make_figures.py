@@ -23,6 +23,7 @@ from matplotlib import pyplot
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "common/results"))
 from climb_table import BadInput, Climb, fastest_library, read_results, shape, shape_title
+from record_files import newest
 from script import end_with
 
 from site_files import ROOT, relative
@@ -258,8 +259,8 @@ def draw_roofline(figure, colours, phone, points, lesson):
     axes.grid(which="major")
 
 
-def add_rooflines(figures, profile_path, climb_path, results):
-    profile = read_json(profile_path)
+def add_rooflines(figures, record, climb_path, results):
+    profile = read_json(record)
     points = roofline_points(profile, results)
     caption = (f"The roofline of the datasheet (dense bf16, HBM3e) and the kernels at 4096³: bytes as the profiler counted "
                f"them, speed from the climb; {results['gpu']}, {results['date']}.")
@@ -268,7 +269,7 @@ def add_rooflines(figures, profile_path, climb_path, results):
         listed = [point for point in points if lesson in (None, point[3])]
         alt = "; ".join(f"{point[2]}: {point[0]:.0f} flops a byte, {point[1]:.0f} TFLOP/s" for point in listed)
         figures.add(name, lambda figure, colours, phone, lesson=lesson: draw_roofline(figure, colours, phone, points, lesson),
-                    [profile_path, climb_path], f"Roofline. {alt}.", caption, size=(6.4, 4.2), phone_height=3.8, width="narrow")
+                    [record.path, climb_path], f"Roofline. {alt}.", caption, size=(6.4, 4.2), phone_height=3.8, width="narrow")
 
 
 # --- Timelines ------------------------------------------------------------------------------------------------------
@@ -396,7 +397,7 @@ def main():
     results = read_results(climb_path)
     add_climb(figures, climb_path, results)
     write_picture_of_links(arguments.folder, Climb(results["runs"]))
-    add_rooflines(figures, max((RESULTS / "profiles").glob("*.json")), climb_path, results)
+    add_rooflines(figures, newest(RESULTS, "profiles/profiles"), climb_path, results)
     for path in sorted((RESULTS / "traces").glob("*.json")):
         facts = read_json(path)["metadata"]
         if facts["unit"] == "us":  # of streams, not of a kernel's roles
