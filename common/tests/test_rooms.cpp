@@ -3,8 +3,8 @@
 /// circle.
 ///
 /// A room is a folder of sources with a README that has the line "**May include:** `room`, `room`." or "**May
-/// include:** nothing." A lesson is a room as a whole, without its exercises and broken copies. Tests may
-/// include anything.
+/// include:** nothing." Rooms inside a folder may share its README: there each has a section of its name. A
+/// lesson is a room as a whole, without its exercises and broken copies. Tests may include anything.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -31,7 +31,7 @@ namespace {
 
 using Rooms = std::set<std::string>;
 
-constexpr int kMaxLines = 40;  // of a README: a screen
+constexpr int kMaxLines = 40;  // of what is said of a room: a screen
 const std::string kRuleBegins = "**May include:**";
 
 /// What a lesson may include. Its README is a page for learners, so the rule is here.
@@ -184,23 +184,49 @@ std::optional<Rooms> rule_in(const std::string& line, const std::string& readme,
   return rule;
 }
 
+/// Whether a heading begins what is said of a room inside this one.
+bool begins_inner_room(const fs::path& root, const std::string& room, const std::string& heading) {
+  return heading.starts_with("## ") && fs::is_directory(root / room / heading.substr(3));
+}
+
+/// What is said of a room, and where: its own README, or the section of its name in that of the folder above.
+struct Said {
+  std::string where;
+  std::vector<std::string> lines;
+};
+
+std::optional<Said> said_of(const fs::path& root, const std::string& room) {
+  Said said{.where = room + "/README.md", .lines = {}};
+  const bool own = fs::is_regular_file(root / said.where);
+  const std::string above = fs::path(room).parent_path().generic_string();
+  const std::string heading = "## " + fs::path(room).filename().string();
+  if (!own) said.where = above + "/README.md";
+  std::ifstream text(root / said.where);
+  bool within = own;
+  for (std::string line; std::getline(text, line);) {
+    if (begins_inner_room(root, own ? room : above, line)) within = line == heading;
+    if (within) said.lines.push_back(line);
+  }
+  if (said.lines.empty()) return std::nullopt;
+  return said;
+}
+
 /// The rooms that a room may include. No value where nothing says so, which is then among the complaints
 /// unless the room is one of tests.
 std::optional<Rooms> rule_of(const fs::path& root, const std::string& room, const Rooms& rooms,
                              std::vector<std::string>& complaints) {
   if (const auto rule = rule_of_page(room)) return rule;
-  const std::string readme = room + "/README.md";
-  if (!fs::is_regular_file(root / readme)) {
+  const auto said = said_of(root, room);
+  if (!said) {
     complaints.push_back(room + " has sources but no README.md");
     return std::nullopt;
   }
-  int lines = 0;
+  const std::string& readme = said->where;
   std::optional<std::string> rule_line;
-  std::ifstream text(root / readme);
-  for (std::string line; std::getline(text, line); ++lines)
+  for (const auto& line : said->lines)
     if (line.starts_with(kRuleBegins) && !rule_line) rule_line = line;
-  if (lines > kMaxLines)
-    complaints.push_back(readme + " has " + std::to_string(lines) + " lines; a screen has " +
+  if (said->lines.size() > kMaxLines)
+    complaints.push_back(readme + " has " + std::to_string(said->lines.size()) + " lines; a screen has " +
                          std::to_string(kMaxLines));
   if (is_test(room + "/")) return std::nullopt;
   if (!rule_line) {
@@ -284,7 +310,7 @@ class MadeUpRepository {
     write("common/low/low.hpp", "#include <vector>\n#include <cuda_runtime.h>\n");
     write("common/high/README.md", "# high\n\n**May include:** `common/low`.\n");
     write("common/high/high.hpp", "#pragma once\n#include \"common/low/low.hpp\"\n");
-    write("common/host/base/README.md", "**May include:** nothing.\n");
+    write("common/host/README.md", "# host\n\n## base\n\n**May include:** nothing.\n");
     write("common/host/base/base.cpp", "");
     write("common/cpu_device/shadow/README.md", "**May include:** nothing.\n");
     write("common/cpu_device/shadow/cuda_runtime.h", "");
@@ -404,6 +430,27 @@ TEST_CASE("A circle that READMEs allow is named before anybody closes it") {
         "a circle: common/high -> common/low (common/high/high.hpp includes common/low/low.hpp) -> "
         "common/high (its README "
         "allows it)\n");
+}
+
+TEST_CASE("Rooms inside a folder may share its README, each with a section and a rule of its own") {
+  MadeUpRepository repository;
+  repository.write("common/host/verify/verify.cpp", "#include \"common/low/low.hpp\"\n");
+  CHECK(repository.complaints() == "common/host/verify has sources but no README.md\n");
+  const std::string base = "# host\n\n## base\n\n**May include:** nothing.\n\n";
+  repository.write("common/host/README.md", base + "## verify\n\n**May include:** `common/low`.\n");
+  CHECK(repository.complaints() == "");
+  repository.write("common/host/README.md", base + "## verify\n\nMay include anything.\n");
+  CHECK(repository.complaints() == "common/host/README.md lacks the line '**May include:** ...'\n");
+  repository.write("common/host/README.md", base + "## verify\n\n**May include:** nothing.\n");
+  CHECK_THAT(repository.complaints(), ContainsSubstring("common/host/verify may not include common/low"));
+  // The folder may be a room itself. Its own lines end where those of a room inside begin.
+  repository.write("common/own_kernel/main.cpp", "#include \"common/low/low.hpp\"\n");
+  repository.write("common/own_kernel/ptx/asm.hpp", "");
+  repository.write("common/host/README.md", base + "## verify\n\n**May include:** `common/low`.\n");
+  repository.write("common/own_kernel/README.md",
+                   "# own\n\n**May include:** `common/low`.\n\n## ptx\n\n**May include:** nothing.\n" +
+                       std::string(30, '\n'));
+  CHECK(repository.complaints() == "");
 }
 
 TEST_CASE("A room needs a README of at most a screen, with the line that says what it may include") {
