@@ -12,8 +12,8 @@ docs/figures, as SVG that follows the reader's light or dark theme.
 import html
 import re
 
-from attention_table import MULTIPROCESSORS
 from climb_table import BadInput, Climb, fastest_library, read_results, shape_title
+from experiment_tables import MULTIPROCESSORS
 from idea_pictures import svg, text
 from lattice import NOISE
 from page_requests import parse_words

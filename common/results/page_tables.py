@@ -42,13 +42,12 @@ import lesson_pictures
 import motion_picture
 import sm_picture
 import time_picture
-from ablation_table import ablation_table
-from attention_table import attention_table
 from climb_picture import climb_pictures, climb_text
 from climb_table import (BadInput, climb_table, fastest_library, is_library, libraries_compared_with, library_title, read_page,
                          read_results, row_title, shape, shape_title)
-from ctest_table import gpu_test_table, sanitizer_table
+from ctest_results import gpu_test_table, sanitizer_table
 from cube_table import clocks_of_step, cube_pictures, cube_text
+from experiment_tables import ablation_table, attention_table, parts_table
 from fingerprint import planted
 from lab_table import lab_table, number_of
 from lanes_picture import lanes_pictures, lanes_text
@@ -56,11 +55,10 @@ from lattice import step_of
 from model_table import model_table
 from page_requests import (markdown, meets, parse_words, titles_of, value, with_predictions, without_columns,
                            without_empty_columns)
-from parts_table import parts_table
-from profile_table import profile_table
+from profiles import profile_table
 from record_files import newest
 from ratio_plot import ratio_pictures, ratio_text
-from sampled_picture import sampled_pictures, sampled_text
+from sampled import sampled_pictures, sampled_text
 from schedule_table import hidden_table, schedule_table
 from script import end_with, write_whole
 from stale import where

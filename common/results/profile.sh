@@ -17,7 +17,7 @@ readonly launches=(
   "02_tiled --core wgmma"
   "03_double_buffer --slots 2"
   "03_double_buffer --slots 3"
-  # Shown only where a page asks for bytes (profile_table.py).
+  # Shown only where a page asks for bytes (profiles.py).
   "03_double_buffer --copy memcpy_async --bytes 16"
   "03_double_buffer --copy memcpy_async --bytes 8"
   "03_double_buffer --copy memcpy_async --bytes 4"
@@ -57,7 +57,7 @@ readonly order_metrics=(
 
 metrics=(
   gpu__time_duration.sum
-  # How busy the tensor cores are, by several names; profile_table.py takes the first that exists.
+  # How busy the tensor cores are, by several names; profiles.py takes the first that exists.
   sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active
   sm__pipe_tensor_op_gmma_cycles_active.avg.pct_of_peak_sustained_active
   sm__pipe_tensor_op_hmma_cycles_active.avg.pct_of_peak_sustained_active
@@ -155,4 +155,4 @@ for launch in "${chosen[@]}"; do
 done
 
 echo "what the profiler wrote is in $raw"
-python3 "$repository/common/results/profile_results.py" "$raw" "$output"
+python3 "$repository/common/results/profiles.py" "$raw" "$output"

@@ -13,7 +13,6 @@ import concept_pictures
 import lesson_pictures
 import motion_picture
 import sampled
-import sampled_picture
 import time_picture
 from climb_table import BadInput
 from idea_pictures import PHONE
@@ -368,16 +367,16 @@ class SampledPicture(unittest.TestCase):
         results = {"date": "2026-01-02", "commit": "abc", "gpu": "NVIDIA H200", "profiler": "1.2", "launches": [launch]}
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            self.assertEqual(sampled_picture.sampled_text("line", ["picture=t.svg"], folder), ["Not recorded yet."])
+            self.assertEqual(sampled.sampled_text("line", ["picture=t.svg"], folder), ["Not recorded yet."])
             (folder / "profiles").mkdir()
             (folder / "profiles/2026-01-02-h200-sampled.json").write_text(json.dumps(results), encoding="utf-8")
-            table = "\n".join(sampled_picture.sampled_text("line", ["picture=t.svg"], folder))
+            table = "\n".join(sampled.sampled_text("line", ["picture=t.svg"], folder))
             self.assertIn("| 05_x, slots 4 | 90 ± 8.2 | 40 ± 8.2 | -1.00 |", table)
-            svg = sampled_picture.sampled_pictures("line", ["picture=t.svg"], folder, folder)[folder / "t.svg"]
+            svg = sampled.sampled_pictures("line", ["picture=t.svg"], folder, folder)[folder / "t.svg"]
             self.assertEqual(svg.count("<polyline"), 2)
             self.assertIn("392.0,127.8", svg)  # the last sample: at the right end, 5 % high
             with self.assertRaises(BadInput):
-                sampled_picture.sampled_text("line", ["picture=t"], folder)
+                sampled.sampled_text("line", ["picture=t"], folder)
 
 
 if __name__ == "__main__":

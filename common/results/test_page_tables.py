@@ -15,7 +15,7 @@ sys.dont_write_bytecode = True
 import climb_picture  # noqa: E402
 import climb_table  # noqa: E402
 import concept_pictures  # noqa: E402
-import attention_table  # noqa: E402
+import experiment_tables  # noqa: E402
 import cube_table  # noqa: E402
 import sm_picture  # noqa: E402
 import idea_pictures  # noqa: E402
@@ -24,8 +24,7 @@ import lanes_picture  # noqa: E402
 import lattice  # noqa: E402
 import page_requests  # noqa: E402
 import page_tables  # noqa: E402
-import profile_results  # noqa: E402
-import profile_table  # noqa: E402
+import profiles  # noqa: E402
 import ratio_plot  # noqa: E402
 import ctest_results  # noqa: E402
 from climb_table import BadInput  # noqa: E402
@@ -805,7 +804,7 @@ class PageTables(WithResults):
                 cube_table.cube_text("line", words, self.folder)
 
     def test_attention_stands_beside_the_backends_of_pytorch(self):
-        self.assertEqual(attention_table.attention_table("line", ["lengths"], self.folder), ["Not recorded yet."])
+        self.assertEqual(experiment_tables.attention_table("line", ["lengths"], self.folder), ["Not recorded yet."])
         def of(name, length, causal, tflops):
             return {"attention": name, "length": length, "batch": 1, "heads": 1, "causal": causal, "time_us_median": 1e4 / tflops,
                     "tflops": tflops, "clock_mhz": 1500}
@@ -814,45 +813,45 @@ class PageTables(WithResults):
         path = self.folder / "experiments/2026-01-01-g-attention.json"
         path.parent.mkdir()
         path.write_text(json.dumps({"date": "2026-01-01", "commit": "c", "gpu": "G", "torch": "2", "cudnn": 9, "runs": runs}), encoding="utf-8")
-        text = attention_table.attention_table("line", ["lengths"], self.folder)
+        text = experiment_tables.attention_table("line", ["lengths"], self.folder)
         self.assertEqual(text[2:4], ["| 256, full | 100 | 400 | 500 | 300 | 0.80 |", "| 256, causal | 80 | 350 |  | 250 | 1.40 |"])
-        text = attention_table.attention_table("line", ["steps", "length=256", "causal=no", "predicted=4500000,1237500"], self.folder)
+        text = experiment_tables.attention_table("line", ["steps", "length=256", "causal=no", "predicted=4500000,1237500"], self.folder)
         clocks = 100 * 1500 * 132 / 4  # of two by two blocks
         self.assertEqual(text[2], f"| step 1 | 4500000 | {clocks:.0f} | −9 % | 100 |  | 1500 |")
         self.assertIn("| step 2 | 1237500 | 1237500 | 0 % | 400 | 4.00 | 1500 |", text)
-        text = attention_table.attention_table("line", ["steps", "length=256", "causal=yes"], self.folder)
+        text = experiment_tables.attention_table("line", ["steps", "length=256", "causal=yes"], self.folder)
         self.assertTrue(text[2].startswith(f"| step 1 | {125 * 1500 * 132 / 3:.0f} | 80 |"), text)
         for words, message in (([], "needs lengths or steps"), (["steps"], "needs length="),
                                (["steps", "length=256", "causal=no", "predicted=1"], "has 2 steps at this problem, and predicted= 1 numbers")):
             with self.assertRaisesRegex(BadInput, message):
-                attention_table.attention_table("line", words, self.folder)
+                experiment_tables.attention_table("line", words, self.folder)
 
     def test_attention_is_predicted_from_parts(self):
         runs = [{"length": 256, "heads": 33, "batch": 2, "causal": False, "time_us_median": 4 * 6000 * 66 / 132, "clock_mhz": 1}]
-        parts = attention_table.Parts(wait=50, hand_over=100, ask=40)
+        parts = experiment_tables.Parts(wait=50, hand_over=100, ask=40)
         # 264 tiles of 64 queries are two full waves. A thread has 64 scores: 2 for a maximum, 1 + 8 + 1 for an exponential, 1 for half a
         # conversion, and 1 for a sum of O; two rows take 2 * (4 + 2) + 8 + 4 each.
         softmax = 64 * 14 + 2 * 24
         expected = [2 * (2 * (512 + 50 + 140) + softmax), 3000, 512 + 3000 - 562, 3000 - 562, 3000 - 562]
-        self.assertEqual(attention_table.predictions(runs, parts), [f"{clocks}" for clocks in expected])
+        self.assertEqual(experiment_tables.predictions(runs, parts), [f"{clocks}" for clocks in expected])
         runs[0]["batch"] = 1  # now there is one, with the same time for half of the work
-        self.assertEqual(attention_table.predictions(runs, parts), [f"{expected[0]}", "6000", "5950", "5438", "5438"])
+        self.assertEqual(experiment_tables.predictions(runs, parts), [f"{expected[0]}", "6000", "5950", "5438", "5438"])
         runs[0]["heads"] = 34  # four tiles more
-        self.assertEqual(attention_table.predictions(runs, parts)[0], f"{expected[0] * 264 / 136:.0f}")
+        self.assertEqual(experiment_tables.predictions(runs, parts)[0], f"{expected[0] * 264 / 136:.0f}")
         runs[0]["clock_mhz"] = .1  # no product is faster than the tensor cores
-        self.assertEqual(attention_table.predictions(runs, parts)[2:], ["2048"] * 3)
+        self.assertEqual(experiment_tables.predictions(runs, parts)[2:], ["2048"] * 3)
 
     def test_the_predictions_of_attention_hold_for_the_newest_records(self):
         recorded = page_tables.ROOT / "docs/results"
-        results = attention_table.read(recorded)
+        results = experiment_tables.read_attention(recorded)
         runs = sorted((run for run in results["runs"] if run["attention"].startswith("step") and run["length"] == 16384 and not run["causal"]),
                       key=lambda run: run["attention"])
-        parts = attention_table.parts_of("line", recorded)
-        for run, predicted in zip(runs, attention_table.predictions(runs, parts), strict=True):
+        parts = experiment_tables.parts_of("line", recorded)
+        for run, predicted in zip(runs, experiment_tables.predictions(runs, parts), strict=True):
             with self.subTest(run["attention"]):
-                self.assertLess(abs(int(predicted) / attention_table.clocks_of_block(run) - 1), .15)
+                self.assertLess(abs(int(predicted) / experiment_tables.clocks_of_block(run) - 1), .15)
         with self.assertRaisesRegex(BadInput, "has 0 rows of product with m 64, n 128, no loads, waited for"):
-            attention_table.parts_of("line", self.folder)
+            experiment_tables.parts_of("line", self.folder)
 
     def test_the_climb_ends_with_the_levels_of_the_host_of_the_newest_experiment(self):
         def level(number, us, streams, kernel, size):
@@ -1292,7 +1291,7 @@ class Profiles(WithResults):
         self.assertIn("| `8` | 2 | 3 | 65 | 4 | 1 | 0 |", text)
 
     def test_what_the_profiler_wrote_becomes_a_file_that_names_absent_metrics(self):
-        results = profile_results.collect(self.raw)
+        results = profiles.collect(self.raw)
         self.assertEqual(results["absent"], ["made__up.sum"])
         (launch,) = results["launches"]
         self.assertEqual((launch["lesson"], launch["m"], launch["settings"]), ("05_y", 64, {"group": "8"}))
@@ -1301,13 +1300,13 @@ class Profiles(WithResults):
     def test_a_launch_that_was_not_profiled_is_refused_with_the_profilers_words(self):
         self.write("00.csv", "==ERROR== No kernels were profiled.\n")
         with self.assertRaisesRegex(BadInput, "no kernel was profiled: ==ERROR== No kernels were profiled"):
-            profile_results.collect(self.raw)
+            profiles.collect(self.raw)
 
     def test_without_a_profile_a_line_says_so(self):
         self.assertIn("-->\nNo profile has been recorded yet", self.filled("<!-- profile: rows=group -->\n<!-- end -->"))
 
     def test_a_column_takes_the_first_of_its_metrics_that_exists_and_stays_empty_without(self):
-        tensor = profile_table.TENSOR_METRICS
+        tensor = profiles.TENSOR_METRICS
         self.record_profile(self.launch({tensor[1]: 91.6, tensor[3]: 5, "dram__bytes_read.sum": 67e6}, group="8"))
         text = self.filled("<!-- profile: rows=group only=lesson:05_y -->\n<!-- end -->")
         self.assertIn("| `8` | 92 |  |  | 67 |  |  |  |  |  |  |", text)
@@ -1343,7 +1342,7 @@ class Profiles(WithResults):
             with self.subTest(page.parent.name):
                 self.assertTrue(commands)
                 for command in commands:
-                    self.assertEqual(re.findall(r"--section (\w+)", command), list(profile_table.SECTIONS))
+                    self.assertEqual(re.findall(r"--section (\w+)", command), list(profiles.SECTIONS))
                     self.assertIn("--clock-control none", command)
 
     def test_a_recipe_that_has_no_record_says_so(self):
@@ -1374,9 +1373,9 @@ class Profiles(WithResults):
 
     def test_copies_that_look_into_l1_and_those_that_go_past_it_are_counted_apart(self):
         def counted(access, past, width):
-            return self.launch({profile_table.COPIES.format("access"): access, profile_table.COPIES.format("bypass"): past,
-                                profile_table.COPY_SECTORS.format("access"): 16 * access,
-                                profile_table.COPY_SECTORS.format("bypass"): 16 * past,
+            return self.launch({profiles.COPIES.format("access"): access, profiles.COPIES.format("bypass"): past,
+                                profiles.COPY_SECTORS.format("access"): 16 * access,
+                                profiles.COPY_SECTORS.format("bypass"): 16 * past,
                                 "l1tex__m_xbar2l1tex_read_bytes.sum": 512e6}, bytes=width)
         self.record_profile(self.launch({}, slots="2"), counted(0, 1e6, "16"), counted(3e6, 1e6, "4"))
         text = self.filled("<!-- profile: rows=bytes columns=copies only=bytes:16,bytes:4 -->\n<!-- end -->")

@@ -19,10 +19,10 @@ from dataclasses import dataclass, replace
 
 import lesson_pictures
 from climb_table import BadInput
+from experiment_tables import read_parts
 from idea_pictures import PHONE, rectangle, svg, text
 from lesson_pictures import line
 from page_requests import parse_words
-from parts_table import read_parts
 from stale import dated
 
 LEFT, RIGHT, LANE, BOX = 60, 392, 28, 23  # pixels

@@ -1,4 +1,27 @@
-"""The newest experiment `attention`: its steps beside the kernels that PyTorch has.
+"""Tables of experiments that have one of their own: what ingredients are worth, what the parts of kernels take, and attention.
+
+The table of what each ingredient of a lesson is worth, of files that `ladder ablate NN --json` wrote.
+
+    <!-- ablation: 02 05 -->
+    <!-- ablation: 05 most=7 -->
+    <!-- end -->
+
+For each lesson the newest record `ablate_NN`; with most=N, the N ingredients that are worth the most, in
+this order. A table of one lesson with most= names lesson and shape in its heading alone.
+
+What the parts of the kernels take, from the newest experiment `parts`.
+
+    <!-- parts: load rows=boxes columns=blocks,from -->
+    <!-- parts: clocked rows=what,from,behind figures=clocks,mhz,ns -->
+    <!-- parts: product rows=n,warpgroups,wait,loads figures=clocks,ideal,bytes only=unusual: -->
+    <!-- end -->
+
+The first word is the part. rows= and columns= name its settings: a row, or a column, for each combination of their values, in the
+order of the record. figures= says what is shown: clocks (the default), spread (half the distance of the quartiles, in percent),
+bytes (a clock), ideal (clocks at the hardware's peak), mhz (the clock meanwhile), ns (the clocks at that clock). Without columns=, each figure has a column; else there is one figure.
+only=KEY:VALUE,... as for `table`; without a VALUE: the rows that lack this setting.
+
+The newest experiment `attention`: its steps beside the kernels that PyTorch has.
 
     <!-- attention: lengths -->
     <!-- attention: steps length=16384 causal=no predicted=parts -->
@@ -12,17 +35,114 @@ predicted=parts that is computed from the newest record of parts, see prediction
 import json
 from dataclasses import dataclass
 
-from climb_table import BadInput
-from page_requests import markdown, off_by, parse_words, without_empty_columns
-from parts_table import read_parts
+from climb_table import BadInput, read_results, shape, shape_title
+from page_requests import markdown, meets, off_by, parse_words, without_empty_columns
 from record_files import newest
-from stale import dated
+from stale import dated, where
+
+
+def ablation_table(line, words, folder):
+    """A row for each program: its time and its clocks (time x SM clock), and how much more they are than the lesson's as it is,
+    which comes first."""
+    words, most = [word for word in words if not word.startswith("most=")], [word[5:] for word in words if word.startswith("most=")]
+    if not words:
+        raise BadInput(f"{line}: needs the numbers of lessons")
+    if len(most) > 1 or any(not number.isdecimal() or int(number) == 0 for number in most):
+        raise BadInput(f"{line}: most= must be a number from 1 on, and stand there once")
+    rows, origins, heading = [], {}, "without"
+    for number in words:
+        path = newest(folder, f"experiments/ablate_{number}")
+        if path is None:
+            rows.append([f"{number}: not recorded yet"] + [""] * 5)
+            continue
+        results = read_results(path)
+        runs = results["runs"]
+        if most:
+            shapes = list(dict.fromkeys(map(shape, runs)))
+            if len(shapes) > 1:
+                raise BadInput(f"{line}: most= needs a file of one shape, and {path.name} has several")
+            runs = runs[:1] + sorted(runs[1:], key=lambda run: -run["time_us_median"])[:int(most[0])]
+            if len(words) == 1:
+                heading = f"{number}, {shape_title(shapes[0])}, without"
+        for run in runs:
+            name = run["settings"]["without"]
+            more = run["time_us_median"] / runs[0]["time_us_median"] - 1
+            clocks = [one["time_us_median"] * one["clock_mhz"] if one.get("clock_mhz") else None for one in (run, runs[0])]
+            more_clocks = f"{100 * (clocks[0] / clocks[1] - 1):+.1f} %" if all(clocks) and run is not runs[0] else ""
+            rows.append([name if heading != "without" else f"{number}, {shape_title(shape(run))}: {name}", f"{run['time_us_median']:.0f}",
+                         f"{run['tflops']:.0f}", "" if run is runs[0] else f"{100 * more:+.1f} %", more_clocks,
+                         f"{run['clock_mhz']:.0f}" if run.get("clock_mhz") else ""])
+        origins.setdefault(where(results, runs), []).append(number)
+    places = [f"{', '.join(numbers)}: {origin}." if len(origins) > 1 else f"{origin}." for origin, numbers in origins.items()]
+    return markdown(*without_empty_columns([heading, "µs", "TFLOP/s", "time", "clocks", "SM clock, MHz"], rows)) + ([""] + places if places else [])
+
+
+RECORDS = {"clocked": "clocks", "paced": "paces", "pieces": "paces", "burst": "paces"}  # where they are, if not in `parts`
+FIGURES = {"clocks": ("clocks", lambda run: short(run["clocks"])),
+           "spread": ("± %", lambda run: f"{50 * (run['clocks_q3'] - run['clocks_q1']) / run['clocks']:.1f}"),
+           "bytes": ("bytes a clock", lambda run: f"{run['bytes'] / run['clocks']:.1f}" if "bytes" in run else ""),
+           "mhz": ("MHz", lambda run: f"{run['mhz']:.0f}" if "mhz" in run else ""),
+           "ns": ("ns", lambda run: f"{1e3 * run['clocks'] / run['mhz']:.0f}" if "mhz" in run else ""),
+           "ideal": ("ideal", lambda run: f"{run['ideal_clocks']:.0f}" if "ideal_clocks" in run else "")}
+
+
+def short(clocks):
+    return f"{clocks:.{0 if clocks >= 100 else 1}f}"
+
+
+def read_parts(results_folder, record="parts"):
+    """The newest record, or None. @throws BadInput if it is none"""
+    path = newest(results_folder, f"experiments/{record}")
+    if path is None:
+        return None
+    try:
+        results = json.loads(path.read_text(encoding="utf-8"))
+        for run in results["runs"]:
+            run["part"], run["settings"], run["clocks"]  # each row has these
+        return results
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise BadInput(f"{path}: is no record of parts: {error!r}") from error
+
+
+def parts_table(line, words, results_folder):
+    """The lines below the request."""
+    if not words:
+        raise BadInput(f"{line}: needs the name of a part")
+    values, only = parse_words(line, words[1:], ("rows", "columns", "figures"))
+    figures = values.get("figures", "clocks").split(",")
+    unknown = [name for name in figures if name not in FIGURES]
+    if unknown or "rows" not in values or "columns" in values and len(figures) > 1:
+        raise BadInput(f"{line}: needs rows=, and figures= of {', '.join(FIGURES)}; one of them where there is columns=")
+    results = read_parts(results_folder, RECORDS.get(words[0], "parts"))
+    if results is None:
+        return ["Not recorded yet."]
+    row_keys = values["rows"].split(",")
+    column_keys = values["columns"].split(",") if "columns" in values else []
+    cells = {}
+    for run in results["runs"]:
+        if run["part"] != words[0] or not meets(run, only):
+            continue
+        row, column = (tuple(run["settings"].get(key, "") for key in keys) for keys in (row_keys, column_keys))
+        if (row, column) in cells:
+            raise BadInput(f"{line}: several rows of the record are '{', '.join(row + column)}'")
+        cells[row, column] = run
+    if not cells:
+        raise BadInput(f"{line}: no row of the record is like that")
+    columns = list(dict.fromkeys(column for _, column in cells))
+    header = [", ".join(column) for column in columns] if column_keys else [FIGURES[name][0] for name in figures]
+    rows = []
+    for row in dict.fromkeys(row for row, _ in cells):
+        here = [cells.get((row, column)) for column in columns]
+        rows.append([", ".join(filter(None, row))] + [FIGURES[name][1](run) if run else "" for run in here for name in figures])
+    title = f"{FIGURES[figures[0]][0]}" if column_keys else ""
+    return [*markdown([title, *header], rows), "", f"{results['gpu']}, {dated(results)}, commit `{results['commit']}`."]
+
 
 BLOCK = 128  # queries, and keys
 MULTIPROCESSORS = 132  # of an H100 and an H200
 
 
-def read(results_folder):
+def read_attention(results_folder):
     """The newest record, or None. @throws BadInput if it is none"""
     path = newest(results_folder, "experiments/attention")
     if path is None:
@@ -143,7 +263,7 @@ def attention_table(line, words, results_folder):
     if not words or words[0] not in ("lengths", "steps"):
         raise BadInput(f"{line}: needs lengths or steps")
     values, _ = parse_words(line, words[1:], ("length", "causal", "predicted"))
-    results = read(results_folder)
+    results = read_attention(results_folder)
     if results is None:
         return ["Not recorded yet."]
     table = lengths(results) if words[0] == "lengths" else steps_of(line, results, values, results_folder)

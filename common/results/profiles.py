@@ -1,4 +1,14 @@
-"""The table of what Nsight Compute counted, from the newest record that profile.sh wrote.
+#!/usr/bin/env python3
+"""Puts together what profile.sh left in a folder, as one result file.
+
+    profiles.py FOLDER OUTPUT
+
+In the folder: header.json, a result file that says date, commit, GPU, driver and toolkit; metrics.txt, the metrics that
+were asked for, one a line; profiler.txt, the profiler's version; and for each launch NN.txt, the command line of the
+program, and NN.csv, what Nsight Compute wrote (--csv --page raw --print-units base). A metric without a value in any
+launch is listed as absent. Exit code 2: bad input, one line.
+
+A page asks for a table of the newest record:
 
     <!-- profile: rows=group only=lesson:05_ws_double_buffer -->
     <!-- end -->
@@ -6,21 +16,78 @@
 rows=KEY names the rows after a setting, or after the lesson (rows=lesson, the default); only= as for tables. Each column
 is made from the first of its metrics that the profiler had. columns=roofline gives flops for each byte instead,
 columns=residency what a block takes and how many fit, columns=waits the four most frequent reasons to wait,
-without=TITLE,... leaves out columns, as for tables.
 columns=copies what copies to shared memory of several widths ask of L1 and L2, columns=l2 what L2 and memory move. Launches
 of an experiment are left out of every table whose only= does not name its setting.
+without=TITLE,... leaves out columns, as for tables.
 
     <!-- order_profile: rows=group columns=l2 only=lesson:05_ws_double_buffer -->
     <!-- end -->
 
 The same of the record profile_order.
 """
+import csv
 import json
+import sys
+from pathlib import Path
 
 from climb_table import BadInput, folder_of
 from page_requests import markdown, meets, parse_words, titles_of, value, without_columns
 from record_files import newest
+from script import end_with, json_rows, write_whole
 from stale import dated
+
+
+def number(text):
+    """A figure of the CSV, which may group its digits; None where the profiler had none ("n/a")."""
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return None
+
+
+def read_counters(path, wanted):
+    """The kernel's name and its metrics, from a CSV with lines of the profiler's own before the header."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    begin = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
+    rows = list(csv.DictReader(lines[begin:])) if begin is not None else []
+    rows = [row for row in rows if row["ID"]]  # the row below the header holds the units
+    if not rows:
+        words = " ".join(line for line in lines if "ERROR" in line or "WARNING" in line)
+        raise BadInput(f"{path}: no kernel was profiled: {words or 'see the file'}")
+    figures = {name: number(rows[0].get(name) or "") for name in wanted}
+    return rows[0]["Kernel Name"], {name: figure for name, figure in figures.items() if figure is not None}
+
+
+def read_launch(text):
+    """The lesson, the problem and the settings of a command line like "05_x --size 4096 --group 8"."""
+    lesson, *words = text.split()
+    options = dict(zip((word.removeprefix("--") for word in words[::2]), words[1::2]))
+    size = int(options.pop("size"))
+    return {"lesson": lesson, "core": options.get("core", "auto"), "m": size, "n": size, "k": size, "settings": options}
+
+
+def collect(folder):
+    try:
+        header = json.loads((folder / "header.json").read_text(encoding="utf-8"))
+        wanted = (folder / "metrics.txt").read_text(encoding="utf-8").split()
+        results = {key: header[key] for key in ("date", "commit", "gpu", "driver", "toolkit")}
+        results["profiler"] = (folder / "profiler.txt").read_text(encoding="utf-8").strip()
+        launches = []
+        for path in sorted(folder.glob("[0-9]*.csv")):
+            kernel, metrics = read_counters(path, wanted)
+            launch = read_launch(path.with_suffix(".txt").read_text(encoding="utf-8"))
+            launches.append({**launch, "kernel": kernel, "metrics": metrics})
+    except OSError as error:
+        raise BadInput(f"{error.filename}: {error.strerror}") from error
+    except (ValueError, KeyError) as error:
+        raise BadInput(f"{folder}: {error!r}") from error
+    if not launches:
+        raise BadInput(f"{folder}: no launch was profiled")
+    seen = {name for launch in launches for name in launch["metrics"]}
+    results["absent"] = [name for name in wanted if name not in seen]
+    results["launches"] = launches
+    return results
+
 
 NONE_YET = "No profile has been recorded yet: `common/results/record.py BUILD profiles` does it."
 
@@ -179,3 +246,17 @@ def profile_table(line, words, results_folder, record):
     header = [name for name in table[0] if name not in ADDED_LATER or any(row[name] for row in table)]
     rows = [[row[name] for name in header] for row in table]
     return without_columns(line, markdown(header, rows), titles_of(values)) + ["", origin(profile, launches)]
+
+
+def main():
+    if len(sys.argv) != 3:
+        raise BadInput("needs FOLDER and OUTPUT")
+    results = collect(Path(sys.argv[1]))
+    output = Path(sys.argv[2])
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(output, json_rows(results))
+    print(f"{output}: {len(results['launches'])} launches; absent: {', '.join(results['absent']) or 'nothing'}")
+
+
+if __name__ == "__main__":
+    end_with(main, BadInput)
