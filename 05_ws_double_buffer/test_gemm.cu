@@ -60,10 +60,17 @@ TEST_CASE("05: a ring of any depth survives any number of steps") {
 TEST_CASE("05: the ring turns on from tile to tile") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const auto& kernel = GENERATE(kRing, kPieces, kWide, kRegisters);
-  const auto slots = GENERATE("2", "3", "4");
-  const auto shape =
-      GENERATE(Shape{128, 256 * 9, 64}, Shape{128 * 5, 256 * 2, 192}, Shape{128 * 3, 256 * 3, 320});
-  check_gemm_on_three_schedules(lesson05::lesson(), shape, with_slots(kernel, slots), 1);
+  const int slots = GENERATE(2, 3, 4);
+  const int steps = GENERATE(1, 3, 5);  // of K: a tile ends at another slot each time
+  const Shape shape = steps == 1   ? Shape{128, 256 * 9, 64}
+                      : steps == 3 ? Shape{128 * 5, 256 * 2, 64 * 3}
+                                   : Shape{128 * 3, 256 * 3, 64 * 5};
+  const ladder::Settings settings = with_slots(kernel, std::to_string(slots));
+  // Every number of slots and every number of steps is tried on three schedules.
+  if (slots == 2 + steps / 2)
+    check_gemm_on_three_schedules(lesson05::lesson(), shape, settings, 1);
+  else
+    check_gemm_by_turns(lesson05::lesson(), shape, settings);
 }
 
 TEST_CASE("05: edges are cut by TMA") {

@@ -21,6 +21,7 @@
 using namespace lesson05::attention;
 using Catch::Matchers::ContainsSubstring;
 using ladder::testing::for_each_schedule;
+using ladder::testing::for_schedules_by_turns;
 using ladder::testing::for_two_schedules;
 
 namespace attention_test {
@@ -153,7 +154,7 @@ TEST_CASE("attention: every step is right from one key to laps of the ring") {
   for (const int length : {1, 63, 64, 65, 127, 128, 129, 256, 300, 513, 700}) {
     const Extent extent{1, 1, 1, length, causal};
     Checker checker(extent, "random", 1);
-    for_two_schedules([&] {
+    for_schedules_by_turns([&] {
       for (const Step& step : steps()) check_step(step, checker, extent, "random");
     });
   }
@@ -174,7 +175,7 @@ TEST_CASE(
   skip_unless_runnable();
   const bool causal = GENERATE(false, true);
   const std::string data = GENERATE("equal", "huge", "rising", "falling");
-  for_two_schedules([&] { check_steps({1, 1, 1, 450, causal}, data); });
+  for_schedules_by_turns([&] { check_steps({1, 1, 1, 450, causal}, data); });
 }
 
 TEST_CASE("attention: heads and sequences of every number share K and V as they should") {
@@ -182,7 +183,7 @@ TEST_CASE("attention: heads and sequences of every number share K and V as they 
   const bool causal = GENERATE(false, true);
   const Extent extent = GENERATE(Extent{2, 4, 2, 70, false}, Extent{1, 6, 1, 130, false},
                                  Extent{3, 1, 1, 129, false}, Extent{1, 3, 3, 1, false});
-  for_two_schedules([&] {
+  for_schedules_by_turns([&] {
     check_steps({extent.batch, extent.heads, extent.kv_heads, extent.length, causal}, "random");
   });
 }

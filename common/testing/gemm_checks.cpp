@@ -79,6 +79,15 @@ std::vector<TestSchedule> two_schedules() {
                       /*random_seeds=*/1);
 }
 
+/// Of those two the one whose turn it is.
+std::vector<TestSchedule> schedules_by_turns() {
+  std::vector<TestSchedule> schedules = two_schedules();
+  static size_t turn = 0;
+  if (breadth() != Breadth::more && !std::getenv(kSeedsVariable))
+    schedules = {schedules[turn++ % schedules.size()]};
+  return schedules;
+}
+
 /// With the usual breadth those that check for races, and the next of the others.
 std::vector<TestSchedule> three_schedules(int random_seeds) {
   std::vector<TestSchedule> schedules = schedules_of(breadth(), random_seeds);
@@ -166,6 +175,10 @@ void for_two_schedules(const std::function<void()>& test) {
   for (const TestSchedule& schedule : two_schedules()) run_by(schedule, test);
 }
 
+void for_schedules_by_turns(const std::function<void()>& test) {
+  for (const TestSchedule& schedule : schedules_by_turns()) run_by(schedule, test);
+}
+
 void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settings) {
   check_on(integers_suffice() ? Data::integers : Data::both, lesson, shape, settings);
 }
@@ -176,11 +189,7 @@ void check_gemm_on_three_schedules(const Lesson& lesson, const Shape& shape, con
 }
 
 void check_gemm_by_turns(const Lesson& lesson, const Shape& shape, const Settings& settings) {
-  std::vector<TestSchedule> schedules = two_schedules();
-  static size_t turn = 0;
-  if (breadth() != Breadth::more && !std::getenv(kSeedsVariable))
-    schedules = {schedules[turn++ % schedules.size()]};
-  check_on_schedules(schedules, lesson, shape, settings);
+  check_on_schedules(schedules_by_turns(), lesson, shape, settings);
 }
 
 void expect_refused(const Lesson& lesson, const Shape& shape, const Settings& settings,

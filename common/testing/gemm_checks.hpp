@@ -34,6 +34,10 @@ void for_three_schedules(const std::function<void()>& test, int random_seeds = 4
 /// The same on the two schedules that differ most, and with Breadth::more on all others.
 void for_two_schedules(const std::function<void()>& test);
 
+/// The same on one of these two, on the other the next time; with Breadth::more on all others. For what no
+/// schedule moves.
+void for_schedules_by_turns(const std::function<void()>& test);
+
 /// Runs the lesson and fails the test unless the result is right twice (see Verifier: small integers bit for
 /// bit, normal data against fp64, C poisoned before, canaries around it). The message ends with a command
 /// line that repeats the run. The lesson's alternatives for these settings must be right, too. A rule of the
@@ -45,9 +49,8 @@ void check_gemm(const Lesson& lesson, const Shape& shape, const Settings& settin
 void check_gemm_on_three_schedules(const Lesson& lesson, const Shape& shape, const Settings& settings = {},
                                    int random_seeds = 4);
 
-/// check_gemm on one of the two schedules that differ most, on the other the next time; with Breadth::more on
-/// all others. For kernels that only differ in numbers from one that is tried on more, and for edges, which
-/// no schedule moves.
+/// check_gemm by for_schedules_by_turns. For kernels that only differ in numbers from one that is tried on
+/// more, and for edges, which no schedule moves.
 void check_gemm_by_turns(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 
 /// Fails the test unless both lesson.check and lesson.launch refuse the shape with std::invalid_argument, and
