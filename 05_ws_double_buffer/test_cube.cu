@@ -10,10 +10,9 @@
 
 using ladder::Shape;
 using ladder::testing::check_gemm_by_turns;
-using ladder::testing::check_gemm_on_three_schedules;
+using ladder::testing::check_ring;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
-using ladder::testing::trip_counts;
 
 namespace {
 
@@ -26,10 +25,12 @@ TEST_CASE("05: without roles a ring of any depth survives any number of steps") 
   const int slots = GENERATE(1, 2, 4);
   const std::string in_flight = GENERATE("0", "1");
   if (slots == 1 && in_flight == "1") return;
-  for (const int steps : trip_counts(slots))
-    check_gemm_on_three_schedules(
-        cube(), {128, 128, 64 * steps},
-        {{"roles", "off"}, {"slots", std::to_string(slots)}, {"in_flight", in_flight}}, 2);
+  check_ring(
+      cube(), slots,
+      [](int steps) {
+        return Shape{128, 128, 64 * steps};
+      },
+      {{"roles", "off"}, {"slots", std::to_string(slots)}, {"in_flight", in_flight}}, 2);
 }
 
 TEST_CASE("05: without roles the ring goes on from tile to tile") {

@@ -43,7 +43,10 @@ TEST_CASE("05: a dual GEMM survives any number of steps, bit for bit") {
   if (few() && tiles != 4) return;
   constexpr int kSlots = lesson05::dual::Shape::kSlots;
   for (const int steps : few() ? std::vector{1, kSlots, kSlots + 1} : trip_counts(kSlots))
-    check_gemm_on_three_schedules(lesson(), dual(128, 128 * tiles, 64 * steps), kExact, 2);
+    if (steps == kSlots || steps == kSlots + 1)
+      check_gemm_on_three_schedules(lesson(), dual(128, 128 * tiles, 64 * steps), kExact, 2);
+    else
+      check_gemm_by_turns(lesson(), dual(128, 128 * tiles, 64 * steps), kExact);
 }
 
 TEST_CASE("05: a dual GEMM has its edges cut by TMA, bit for bit") {

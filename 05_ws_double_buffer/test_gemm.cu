@@ -21,10 +21,10 @@ using ladder::Shape;
 using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
+using ladder::testing::check_ring;
 using ladder::testing::expect_refused;
 using ladder::testing::loaders_without_wgmma;
 using ladder::testing::skip_unless_runnable;
-using ladder::testing::trip_counts;
 using lesson04::without_wgmma::slots_that_fit;
 
 namespace {
@@ -52,9 +52,12 @@ TEST_CASE("05: a ring of any depth survives any number of steps") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const auto& kernel = GENERATE(kRing, kPieces, kWide, kRegisters);
   const int slots = GENERATE(1, 2, 3, 4);
-  for (const int steps : trip_counts(slots))
-    check_gemm_on_three_schedules(lesson05::lesson(), {128, 256, 64 * steps},
-                                  with_slots(kernel, std::to_string(slots)), 2);
+  check_ring(
+      lesson05::lesson(), slots,
+      [](int steps) {
+        return Shape{128, 256, 64 * steps};
+      },
+      with_slots(kernel, std::to_string(slots)), 2);
 }
 
 TEST_CASE("05: the ring turns on from tile to tile") {
@@ -112,17 +115,21 @@ TEST_CASE("05: every ratio of roles survives any number of steps") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const auto [ratio, slots, rows, columns] = GENERATE(Choice{"1:1", 2, 64, 256}, Choice{"1:1", 5, 64, 256},
                                                       Choice{"1:3", 2, 192, 128}, Choice{"1:3", 5, 192, 128});
-  for (const int steps : trip_counts(slots))
-    check_gemm_on_three_schedules(lesson05::lesson(), {rows, columns, 64 * steps},
-                                  {{"slots", std::to_string(slots)}, {"ratio", ratio}}, 1);
+  check_ring(lesson05::lesson(), slots,
+             [rows = rows, columns = columns](int steps) {
+               return Shape{rows, columns, 64 * steps};
+             },
+             {{"slots", std::to_string(slots)}, {"ratio", ratio}});
 }
 
 TEST_CASE("05: a kernel that finishes C itself survives any number of steps") {
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   const int slots = GENERATE(2, 3, 4);
-  for (const int steps : trip_counts(slots))
-    check_gemm_on_three_schedules(lesson05::lesson(), {128, 256, 64 * steps},
-                                  {{"slots", std::to_string(slots)}, {"epilogue", "bias_relu"}}, 1);
+  check_ring(lesson05::lesson(), slots,
+             [](int steps) {
+               return Shape{128, 256, 64 * steps};
+             },
+             {{"slots", std::to_string(slots)}, {"epilogue", "bias_relu"}});
 }
 
 TEST_CASE("05: every ratio of roles covers C, tile after tile, and its edges") {
@@ -221,10 +228,11 @@ TEST_CASE("05: without wgmma a ring of any depth survives any number of steps", 
   const int slots = GENERATE(2, 3, 4);
   if (slots > slots_without_wgmma()) SKIP("this GPU has no room for that many slots");
   for (const std::string& loader : loaders_without_wgmma())
-    for (const int steps : trip_counts(slots))
-      check_gemm_on_three_schedules(
-          lesson05::lesson(), {128, 128, 64 * steps},
-          {{"core", "mma_sync"}, {"loader", loader}, {"slots", std::to_string(slots)}}, 1);
+    check_ring(lesson05::lesson(), slots,
+               [](int steps) {
+                 return Shape{128, 128, 64 * steps};
+               },
+               {{"core", "mma_sync"}, {"loader", loader}, {"slots", std::to_string(slots)}});
 }
 
 TEST_CASE("05: without wgmma the ring turns on from tile to tile, and edges are cut", "[one_lane_arrives]") {

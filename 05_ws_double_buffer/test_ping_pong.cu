@@ -13,9 +13,9 @@ using ladder::Shape;
 using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
+using ladder::testing::check_ring;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
-using ladder::testing::trip_counts;
 
 namespace {
 const Settings kPingPong = {{"consumers", "ping-pong"}};
@@ -26,8 +26,12 @@ TEST_CASE("05: ping-pong survives any number of steps, for one tile, two and thr
   skip_unless_runnable(lesson05::lesson(), "wgmma");
   // On the CPU device four blocks are resident: the first gets this many tiles, the last may get one fewer.
   const int tile_rows = GENERATE(1, 4, 6, 9);
-  for (const int steps : trip_counts(kSlots))
-    check_gemm_on_three_schedules(lesson05::lesson(), {128 * tile_rows, 128, 64 * steps}, kPingPong, 1);
+  check_ring(
+      lesson05::lesson(), kSlots,
+      [&](int steps) {
+        return Shape{128 * tile_rows, 128, 64 * steps};
+      },
+      kPingPong);
 }
 
 TEST_CASE("05: ping-pong leaves out half a lap of the ring, whole laps and more") {

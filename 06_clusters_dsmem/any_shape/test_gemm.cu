@@ -28,9 +28,9 @@ using ladder::testing::breadth;
 using ladder::testing::check_gemm;
 using ladder::testing::check_gemm_by_turns;
 using ladder::testing::check_gemm_on_three_schedules;
+using ladder::testing::check_ring;
 using ladder::testing::expect_refused;
 using ladder::testing::skip_unless_runnable;
-using ladder::testing::trip_counts;
 
 namespace {
 
@@ -102,13 +102,9 @@ TEST_CASE("06: a ring that several blocks fill survives any number of steps, on 
   skip_unless_runnable(lesson06::any_shape::lesson(), "wgmma");
   if (breadth() <= Breadth::narrow) SKIP("the next test tries these kernels");
   const Choice choice = kind_of_choice();
-  // A ring that is just full, and one that is just more than full, are what schedules tell apart.
-  for (const int steps : trip_counts(choice.slots))
-    if (steps == choice.slots || steps == choice.slots + 1)
-      check_gemm_on_three_schedules(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings(),
-                                    1);
-    else
-      check_gemm_by_turns(lesson06::any_shape::lesson(), one_tile(choice, steps), choice.settings());
+  check_ring(
+      lesson06::any_shape::lesson(), choice.slots, [&](int steps) { return one_tile(choice, steps); },
+      choice.settings());
 }
 
 TEST_CASE("06: the ring of every kernel survives any number of steps") {

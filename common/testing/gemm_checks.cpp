@@ -192,6 +192,15 @@ void check_gemm_by_turns(const Lesson& lesson, const Shape& shape, const Setting
   check_on_schedules(schedules_by_turns(), lesson, shape, settings);
 }
 
+void check_ring(const Lesson& lesson, int slots, const std::function<Shape(int)>& shape_of,
+                const Settings& settings, int random_seeds) {
+  for (const int steps : trip_counts(slots))
+    if (steps == slots || steps == slots + 1)
+      check_gemm_on_three_schedules(lesson, shape_of(steps), settings, random_seeds);
+    else
+      check_gemm_by_turns(lesson, shape_of(steps), settings);
+}
+
 void expect_refused(const Lesson& lesson, const Shape& shape, const Settings& settings,
                     const std::vector<std::string>& words) {
   const Settings all = lesson.settings(settings);

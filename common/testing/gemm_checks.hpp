@@ -53,6 +53,12 @@ void check_gemm_on_three_schedules(const Lesson& lesson, const Shape& shape, con
 /// more, and for edges, which no schedule moves.
 void check_gemm_by_turns(const Lesson& lesson, const Shape& shape, const Settings& settings = {});
 
+/// Checks a ring of `slots` at its trip_counts: a ring that is just full, and one that is just more than
+/// full, on three schedules, since these are what schedules tell apart; the others by turns.
+/// @param shape_of the problem of so many iterations
+void check_ring(const Lesson& lesson, int slots, const std::function<Shape(int)>& shape_of,
+                const Settings& settings, int random_seeds = 1);
+
 /// Fails the test unless both lesson.check and lesson.launch refuse the shape with std::invalid_argument, and
 /// what it says contains each of `words`: the argument, its value, the rule.
 void expect_refused(const Lesson& lesson, const Shape& shape, const Settings& settings,

@@ -5,6 +5,7 @@
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
@@ -64,6 +65,19 @@ TEST_CASE("A check by turns takes one of the two schedules, and the other the ne
     testing::check_gemm_by_turns(lesson, {9, 8, 6});
     CHECK(seen.size() == expected);
   }
+}
+
+TEST_CASE("A ring is tried on three schedules where it is just full and just more than full, else by turns") {
+  if (!ladder::on_cpu_device()) return;
+  std::map<int, std::set<std::string>> seen;
+  ladder::Lesson lesson = ladder::fake::lesson();
+  lesson.launch = [&](const ladder::Gemm& gemm, const ladder::Settings& settings, cudaStream_t stream) {
+    seen[gemm.k / 2].insert(testing::current_schedule());
+    ladder::fake::lesson().launch(gemm, settings, stream);
+  };
+  testing::check_ring(lesson, 2, [](int steps) { return ladder::Shape{9, 8, 2 * steps}; }, {});
+  const auto count = [&](int steps) { return seen.at(steps).size(); };
+  CHECK(std::vector{count(1), count(2), count(3), count(7)} == std::vector<size_t>{1, 3, 3, 1});
 }
 
 TEST_CASE("Races are checked on two schedules, and with breadth 'more' on the others") {
