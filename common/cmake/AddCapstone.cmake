@@ -1,7 +1,7 @@
 # The capstone of `ladder learn`: one file of the learner's that grows in stages.
 #
 # ladder_add_capstone(), called in the directory of lesson 05, whose folder exercise/capstone holds
-#   stages.cuh           the reference of all stages, marked (common/exercise/stages.hpp)
+#   stages.cuh           the reference of all stages, marked (common/exercise/exercise_file.hpp)
 #   <I_name>.md          of each stage, as in AddExercises.cmake, with a contract; wrong answers are changes of its reference
 #   judge.cpp, check.cu  what is asked of a stage, and the program that asks
 #   yours.cu             a program that climbs with the learner's kernel, beside lesson 05

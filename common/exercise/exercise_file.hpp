@@ -1,5 +1,5 @@
 /// @file
-/// An exercise.md: all of an exercise but its check. CONTRIBUTING.md shows one.
+/// An exercise.md: all of an exercise but its check. CONTRIBUTING.md shows one. And the stages of a capstone.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -57,5 +57,17 @@ std::string patched(const std::string& text, const std::string& diff);
 /// The lines of an answer. @param solution the lines that are marked there
 /// @throws BadInput naming the exercise and the answer whose change cannot be made
 std::string lines_of(const ExerciseFile& exercise, const Answer& answer, const std::string& solution);
+
+// --- The stages of a capstone: one marked source from which the reference of each is taken ----------------
+
+/// The lines of `marked` that belong to a stage: those whose `#if STAGE >= 3`, `#if STAGE == 4 || STAGE ==
+/// 5`,
+/// `#else` and `#endif` say so. Other lines of the preprocessor are kept as they are.
+/// @throws std::invalid_argument naming a line whose condition is no comparison of STAGE with a number
+std::string stage_text(const std::string& marked, int stage);
+
+/// What turns the lines of `before` into those of `after`, as `diff -u` shows it: a line each, which begins
+/// with a blank, "-" or "+", with at most `around` unchanged lines around changes, and "..." between.
+std::string line_diff(const std::string& before, const std::string& after, size_t around = 2);
 
 }  // namespace ladder

@@ -58,7 +58,7 @@ struct Exercise {
   std::filesystem::path kept() const {
     return directory.parent_path() / ("my_gemm.stage_" + std::to_string(number()) + ".cuh");
   }
-  /// Of a stage: the references of all stages, see stages.hpp.
+  /// Of a stage: the references of all stages, see exercise_file.hpp.
   std::filesystem::path stages() const { return directory.parent_path() / "stages.cuh"; }
 };
 

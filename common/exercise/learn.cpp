@@ -12,7 +12,6 @@
 
 #include "common/exercise/compile_errors.hpp"
 #include "common/exercise/exercise_file.hpp"
-#include "common/exercise/stages.hpp"
 #include "common/host/base/arguments.hpp"
 #include "common/host/base/subprocess.hpp"
 #include "common/host/base/text.hpp"

@@ -13,7 +13,6 @@
 #include "common/exercise/compile_errors.hpp"
 #include "common/exercise/exercise_file.hpp"
 #include "common/exercise/learn.hpp"
-#include "common/exercise/stages.hpp"
 #include "common/host/base/text.hpp"
 #include "common/testing/captured_program.hpp"
 #include "common/testing/temporary_directory.hpp"

@@ -17,7 +17,6 @@
 #include <stdexcept>
 
 #include "common/exercise/exercise_file.hpp"
-#include "common/exercise/stages.hpp"
 #include "common/host/base/json.hpp"
 #include "common/host/base/text.hpp"
 

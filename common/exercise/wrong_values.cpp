@@ -1,6 +1,6 @@
 /// @file
 /// What the wrong elements of a result have in common.
-#include "common/exercise/wrong_values.hpp"
+#include "common/exercise/check.hpp"
 
 #include <fmt/core.h>
 #include <algorithm>

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "common/cpu_device/api/host_calls.hpp"
-#include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/base/float16.hpp"
 
 struct cublasContext {

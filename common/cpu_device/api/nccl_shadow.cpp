@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/cpu_device/api/host_calls.hpp"
-#include "common/cpu_device/base/bfloat16.hpp"
+#include "common/cpu_device/base/float16.hpp"
 #include "common/cpu_device/streams/stream_model.hpp"
 
 using namespace cpu_device;

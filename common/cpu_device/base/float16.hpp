@@ -1,5 +1,6 @@
 /// @file
-/// Conversions between fp16 bit patterns and float, and roundings of double to numbers of few bits.
+/// Conversions between bit patterns of bf16 or fp16 and float, as the hardware does them, and roundings of
+/// double to numbers of few bits.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -7,6 +8,21 @@
 #include <cstring>
 
 namespace cpu_device {
+
+inline float bfloat16_to_float(uint16_t bits) {
+  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
+  float value;
+  std::memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
+/// Rounds to nearest, ties to even; every NaN becomes 0x7fff.
+inline uint16_t float_to_bfloat16(float value) {
+  uint32_t bits;
+  std::memcpy(&bits, &value, sizeof bits);
+  if ((bits & 0x7fffffff) > 0x7f800000) return 0x7fff;
+  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
 
 inline float float16_to_float(uint16_t bits) {
   const uint32_t exponent = bits >> 10 & 31, mantissa = bits & 0x3ff;

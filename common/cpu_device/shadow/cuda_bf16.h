@@ -9,7 +9,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/base/float16.hpp"
 
 struct __nv_bfloat16_raw {

@@ -6,7 +6,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/base/float16.hpp"
 #include "common/own_kernel/ptx/program.hpp"
 

@@ -2,7 +2,7 @@
 /// cp.async, bulk copies, and TMA.
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
-#include "common/own_kernel/ptx/addresses.hpp"
+#include "common/own_kernel/ptx/program.hpp"
 
 namespace ladder::inline_ptx {
 namespace {

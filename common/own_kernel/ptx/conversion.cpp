@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/base/float16.hpp"
 #include "common/own_kernel/ptx/program.hpp"
 

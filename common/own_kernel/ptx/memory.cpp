@@ -4,11 +4,10 @@
 #include <atomic>
 #include <cmath>
 
-#include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/base/float16.hpp"
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
-#include "common/own_kernel/ptx/addresses.hpp"
+#include "common/own_kernel/ptx/program.hpp"
 
 namespace ladder::inline_ptx {
 namespace {

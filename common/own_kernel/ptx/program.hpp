@@ -97,7 +97,7 @@ struct Instruction {
   bool flush = false, saturate = false, flag = false, of_cluster = false, is_in_loop = false;
   uint32_t target = 0;  ///< of a branch
   int scope = 0;        ///< of the text, for labels
-  int space = 0;        ///< of an address; see addresses.hpp
+  int space = 0;        ///< of an address: a Space
 };
 
 struct Program {
@@ -191,5 +191,18 @@ Table memory_table();
 Table synchronisation_table();
 Table asynchronous_table();
 Table tensor_core_table();
+
+// --- The addresses of operands ---------------------------------------------------------------------------
+
+/// Instruction::space.
+enum Space : int { kGeneric, kShared, kGlobal };
+/// Takes ".shared", ".global" and so on.
+void take_space(Instruction&, Words&);
+/// The memory that an argument of this space names. @throws if it is not there
+void* find(const Frame&, const Instruction&, int argument, size_t bytes);
+/// @throws unless the address is a multiple of the bytes that are accessed together
+void check_alignment(const Frame&, const Instruction&, uint64_t address, size_t bytes);
+/// `st.async`, of which "async" has been taken.
+bool bind_store_async(Instruction&, Words&);
 
 }  // namespace ladder::inline_ptx

@@ -4,7 +4,7 @@
 
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
-#include "common/own_kernel/ptx/addresses.hpp"
+#include "common/own_kernel/ptx/program.hpp"
 
 namespace ladder::inline_ptx {
 namespace {

@@ -6,7 +6,6 @@
 #include <mutex>
 #include <type_traits>
 
-#include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/base/float16.hpp"
 #include "common/cpu_device/declarations/driver_api.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"

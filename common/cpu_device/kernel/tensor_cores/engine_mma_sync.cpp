@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/base/float16.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"

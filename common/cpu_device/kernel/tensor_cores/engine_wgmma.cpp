@@ -10,7 +10,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "common/cpu_device/base/bfloat16.hpp"
 #include "common/cpu_device/base/float16.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
