@@ -240,9 +240,14 @@ TEST_CASE("05: without wgmma the ring turns on from tile to tile, and edges are 
   const std::string slots = "2";  // as many as every GPU has room for
   const auto shape = GENERATE(Shape{128, 192 * 9, 64}, Shape{128 * 5, 192 * 2, 192}, Shape{1, 8, 8},
                               Shape{1, 136, 328}, Shape{129, 192 + 8, 136});
-  for (const std::string& loader : loaders_without_wgmma())
-    check_gemm_on_three_schedules(lesson05::lesson(), shape,
-                                  {{"core", "mma_sync"}, {"loader", loader}, {"slots", slots}}, 1);
+  const bool has_edges = shape.m % 128 != 0;
+  for (const std::string& loader : loaders_without_wgmma()) {
+    const ladder::Settings settings{{"core", "mma_sync"}, {"loader", loader}, {"slots", slots}};
+    if (has_edges)
+      check_gemm_by_turns(lesson05::lesson(), shape, settings);
+    else
+      check_gemm_on_three_schedules(lesson05::lesson(), shape, settings, 1);
+  }
 }
 
 TEST_CASE("05: without wgmma there are as many slots as a block has room for") {
