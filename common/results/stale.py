@@ -28,7 +28,7 @@ STRICT = {
     "ablate_02": True,
     "ablate_05": True,
     "ablate_06": True,
-    "sanitizers": False,  # of the kernels before 02, 03 and 04 were cut anew on 2026-11-28
+    "sanitizers": True,
 }
 MOST_NAMED = 3  # files that a row of the table names
 
