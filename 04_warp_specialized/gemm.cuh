@@ -2,8 +2,8 @@
 /// Lesson 04: one more role, a storer: one thread lets TMA store what all warps have staged.
 ///
 /// Added since step 4: compute hands the staging tile to the storer through a second pipeline, pipe_cs. The
-/// storer sends the tile, and waits for TMA. Lesson 05 makes a ring of this pipeline: compute then stages one
-/// piece of a tile while TMA reads another.
+/// storer sends the tile as a whole, and waits for TMA. Lesson 05 makes a ring of this pipeline: compute then
+/// stages one piece of a tile while TMA reads another.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/persistent_grid.hpp"
@@ -73,7 +73,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_s
       pipe_lc.consumer_wait();
       core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
       core.finish();
-      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrives for four warps, as in CUTLASS
     }
     // [k_loop]
     pipe_cs.producer_acquire();  // waits until the storer has read what was staged before

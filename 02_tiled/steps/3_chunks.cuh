@@ -2,8 +2,8 @@
 /// Lesson 02, step 3: threads copy tiles in chunks of 16 bytes.
 ///
 /// Added since step 2: a thread copies a chunk, 8 elements of a row, with one load and one store; so n and k
-/// must be multiples of 8. A TileShare is a thread's share of the chunks of a tile, a PlainTile an array that
-/// stores them.
+/// must be multiples of 8. A TileShare is a thread's share of the chunks of a tile, and moves on along k. A
+/// PlainTile is an array of chunks.
 #pragma once
 #include "02_tiled/plain_tile.cuh"
 #include "common/cuda/launch.cuh"

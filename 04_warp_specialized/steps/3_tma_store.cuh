@@ -68,7 +68,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps
     pipe_lc.consumer_wait();
     core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();
-    pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
+    pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrives for four warps, as in CUTLASS
   }
   // [k_loop]
   stage_fragment(core.d, 0, smem.c, row_offset);

@@ -73,7 +73,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps
       pipe_lc.consumer_wait();
       core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
       core.finish();
-      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrives for four warps, as in CUTLASS
     }
     // [k_loop]
     if (ptx::elect_one()) ptx::tma_store_wait_read<0>();  // waits until TMA has read what this lane sent
@@ -92,7 +92,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps
   if (ptx::elect_one()) ptx::tma_store_wait<0>();  // the staging tile goes away with the block
 }
 
-/// Persistent blocks: each walks over its share of the tiles of C.
+/// Persistent blocks: each walks over its share of the tiles of C; n and k are multiples of 8, as TMA wants.
 /// While one block loads, another one may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();

@@ -75,7 +75,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_s
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], row_offset, smem.b[slot], step == 0);
       core.finish();
-      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // for four warps: PTX does not promise it
+      pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrives for four warps, as in CUTLASS
     }
     // [k_loop]
 #pragma unroll  // registers have no addresses
