@@ -131,12 +131,18 @@ std::string Checker::complaint(const std::function<void(const Attention&)>& laun
     first = std::min(first, i);
     ++(ladder::bf16_bits(o[i]) == ladder::kPoisonBits ? unwritten : infinite);
   }
-  if (first < o.size())
-    return fmt::format("{} elements of O were never written, and {} are NaN or infinite; the first is {}",
-                       unwritten, infinite, place(int64_t(first / kDim), int64_t(first % kDim)));
+  std::string complaint;
+  if (first < o.size()) {
+    std::vector<std::string> counts;
+    if (unwritten) counts.push_back(fmt::format("{} elements of O were never written", unwritten));
+    if (infinite)
+      counts.push_back(fmt::format("{} {}are NaN or infinite", infinite, unwritten ? "" : "elements of O "));
+    complaint = fmt::format("{}; the first is {}", ladder::join(counts, ", and "),
+                            place(int64_t(first / kDim), int64_t(first % kDim)));
+    if (unwritten) return complaint;
+  }
   double errors = 0, values = 0;
   size_t wrong = 0;
-  std::string complaint;
   std::vector<ComparedRow> compared;
   for (const Row& row : rows_) {
     const size_t wrong_before = wrong;
@@ -145,12 +151,13 @@ std::string Checker::complaint(const std::function<void(const Attention&)>& laun
       errors += error * error;
       values += row.expected[d] * row.expected[d];
       if (std::abs(error) <= row.allowed[d]) continue;
-      if (wrong++ == 0)
+      if (wrong++ == 0 && complaint.empty())
         complaint = fmt::format("{} is {:.6g}, must be {:.6g} +- {:.2g}", place(row.row, d), is,
                                 row.expected[d], row.allowed[d]);
     }
     compared.push_back({row.row, wrong > wrong_before});
   }
+  if (first < o.size() && !wrong) return complaint;  // none of the rows that are compared
   rel_error_ = std::sqrt(errors / std::max(values, 1e-300));
   if (wrong) {
     const Attention on_host{extent_, host_q_.data(), host_k_.data(), host_v_.data(), nullptr};

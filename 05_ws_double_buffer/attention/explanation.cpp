@@ -5,11 +5,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <numbers>
+#include <numeric>
 #include <set>
 
+#include "common/host/base/parallel.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/problem/bf16.hpp"
 #include "common/host/verify/verdict.hpp"
@@ -28,9 +32,19 @@ struct Source {
   bool is_v;
 };
 
-/// A row of Q: its head, and the head of K and V that it should see.
+/// A row of Q: its head, the head of K and V that it should see, and the last block of keys that its tile
+/// sees.
 struct Query {
-  int64_t head, kv_head;
+  int64_t head, kv_head, last_block;
+};
+
+/// Which panel of 64 dimensions stands in place of another one.
+enum class Panels {
+  kRight,
+  kFirstTwice,
+  kSecondTwice,
+  kNextRow,  ///< 128 bytes behind a row of the first panel is the row below it, behind the last the second
+             ///< panel
 };
 
 /// How a computation differs from the right one.
@@ -39,11 +53,17 @@ struct Mistake {
   bool rescales_sums = true, rescales_row_sum = true, keeps_maximum = true;
   int lanes_of_maximum = 3, lanes_of_row_sum = 3;  ///< the distances of lanes that exchange what they have
   double scale = 1;                                ///< of scores, times 1 / sqrt(d)
+  bool divides = true;                             ///< by the sum over a row
   bool is_masked = true, sees_zeros = false;
-  int64_t later_keys = 0;  ///< that a query of a causal problem sees
+  bool stops_at_diagonal = false;  ///< as tiles of the last step do: a query sees no later block of keys
+  int64_t later_keys = 0;          ///< that a query of a causal problem sees
+  int64_t keys_at_end = 0;         ///< more than there are
   int64_t query_shift = 0;
+  std::function<int64_t(const Query&)> q_head = nullptr;  ///< none: the right one
+  Panels q_panels = Panels::kRight, k_panels = Panels::kRight, v_panels = Panels::kRight;
+  int64_t tile_rows = 0;                                                 ///< of Q, for Panels::kNextRow
   std::function<Source(const Query&, Source)> k = nullptr, v = nullptr;  ///< none: the right ones
-  std::function<int(int64_t block)> times = nullptr;                     ///< how often a block of keys counts
+  std::function<int(const Query&, int64_t block)> times = nullptr;       ///< how often a block of keys counts
 };
 
 struct Computed {
@@ -61,29 +81,63 @@ void combine(double (&of_lane)[kLanes], int distances, const Combine& with) {
   }
 }
 
-/// Row `key` of a block; null for zeros.
-const __nv_bfloat16* row_of(const Attention& p, const Source& from, int64_t key) {
-  const int64_t at = from.block * kKeysOfBlock + key, matrices = int64_t{p.batch} * p.kv_heads;
-  if (from.matrix < 0 || from.matrix >= matrices || at < 0 || at >= p.length) return nullptr;
-  return (from.is_v ? p.v : p.k) + (from.matrix * p.length + at) * kDim;
+using Row = std::array<double, kDim>;
+
+/// Row `row` of matrix `matrix` of an array; zeros outside of it.
+Row row_of(const Attention& p, const __nv_bfloat16* array, int64_t matrices, int64_t matrix, int64_t row) {
+  Row result = {};
+  if (matrix < 0 || matrix >= matrices || row < 0 || row >= p.length) return result;
+  const __nv_bfloat16* const from = array + (matrix * p.length + row) * kDim;
+  std::transform(from, from + kDim, result.begin(), [](__nv_bfloat16 x) { return ladder::to_float(x); });
+  return result;
+}
+
+/// The row that `read` has at `row`, with these panels, of a tile that has `tile_rows` of them.
+template <class Read>
+Row with_panels(Panels panels, int64_t row, int64_t tile_rows, const Read& read) {
+  constexpr int kHalf = kDim / 2;
+  Row result = read(row);
+  Row other = result;
+  const bool is_last = panels == Panels::kNextRow && (row + 1) % tile_rows == 0;
+  if (panels == Panels::kNextRow) other = read(is_last ? row + 1 - tile_rows : row + 1);
+  if (panels == Panels::kSecondTwice) std::copy_n(other.begin() + kHalf, kHalf, result.begin());
+  if (panels == Panels::kFirstTwice || panels == Panels::kNextRow)
+    std::copy_n(other.begin() + (is_last ? kHalf : 0), kHalf, result.begin() + kHalf);
+  return result;
+}
+
+/// The key or value at place `key` of a block.
+Row row_of(const Attention& p, const Source& from, int64_t key, Panels panels) {
+  return with_panels(panels, key, kKeysOfBlock, [&](int64_t at) {
+    return row_of(p, from.is_v ? p.v : p.k, int64_t{p.batch} * p.kv_heads, from.matrix,
+                  from.block * kKeysOfBlock + at);
+  });
+}
+
+/// The block that holds the last key a tile of queries has to see.
+int64_t last_block_of(const Attention& p, int64_t query) {
+  return (p.causal ? query : p.length - 1) / kKeysOfBlock;
 }
 
 /// A row of O, as the kernels compute it block by block, with the mistake.
 Computed compute(const Attention& p, int64_t row, const Mistake& mistake) {
   const int64_t head = row / p.length, query = row % p.length;
-  const Query me{head, head / (p.heads / p.kv_heads)};
+  const Query me{head, head / (p.heads / p.kv_heads), last_block_of(p, query)};
   Computed result;
   const int64_t query_read = query + mistake.query_shift;
   if (query_read < 0 || query_read >= p.length) return result;
-  const __nv_bfloat16* const q = p.q + (row + mistake.query_shift) * kDim;
+  const Row q = with_panels(mistake.q_panels, query_read, mistake.tile_rows, [&](int64_t at) {
+    return row_of(p, p.q, int64_t{p.batch} * p.heads, mistake.q_head ? mistake.q_head(me) : head, at);
+  });
   const int64_t blocks = (p.length + kKeysOfBlock - 1) / kKeysOfBlock;
-  const int64_t all = mistake.sees_zeros ? blocks * kKeysOfBlock : p.length;
-  const int64_t end =
+  const int64_t all = mistake.sees_zeros ? blocks * kKeysOfBlock : p.length + mistake.keys_at_end;
+  int64_t end =
       p.causal && mistake.is_masked ? std::clamp<int64_t>(query + 1 + mistake.later_keys, 0, all) : all;
+  if (mistake.stops_at_diagonal) end = std::min(end, (me.last_block + 1) * kKeysOfBlock);
   double largest[kLanes], row_sum[kLanes] = {};
   std::fill(largest, largest + kLanes, -INFINITY);
   for (int64_t block = 0; block * kKeysOfBlock < end; ++block) {
-    const int times = mistake.times ? mistake.times(block) : 1;
+    const int times = mistake.times ? mistake.times(me, block) : 1;
     if (!times) continue;
     Source k{me.kv_head, block, false}, v{me.kv_head, block, true};
     if (mistake.k) k = mistake.k(me, k);
@@ -92,11 +146,9 @@ Computed compute(const Attention& p, int64_t row, const Mistake& mistake) {
     double score[kKeysOfBlock], most[kLanes];
     std::fill(most, most + kLanes, -INFINITY);
     for (int64_t key = 0; key < keys; ++key) {
-      score[key] = 0;
-      if (const __nv_bfloat16* const k_row = row_of(p, k, key))
-        for (int d = 0; d < kDim; ++d)
-          score[key] += double(ladder::to_float(q[d])) * double(ladder::to_float(k_row[d]));
-      score[key] *= mistake.scale / std::sqrt(double(kDim));
+      const Row k_row = row_of(p, k, key, mistake.k_panels);
+      score[key] = std::inner_product(q.begin(), q.end(), k_row.begin(), 0.0) * mistake.scale /
+                   std::sqrt(double(kDim));
       double& of_lane = most[key % 8 / 2];
       of_lane = std::max(of_lane, score[key]);
     }
@@ -115,17 +167,16 @@ Computed compute(const Attention& p, int64_t row, const Mistake& mistake) {
     for (int64_t key = 0; key < keys; ++key) {
       const double weight = times * std::exp(score[key] - largest[key % 8 / 2]);
       row_sum[key % 8 / 2] += weight;
-      const __nv_bfloat16* const v_row = row_of(p, v, key);
-      for (int d = 0; d < kDim && v_row; ++d) {
-        const double value = ladder::to_float(v_row[d]);
-        result.value[d] += weight * value;
-        result.allowed[d] += weight * std::abs(value);
+      const Row v_row = row_of(p, v, key, mistake.v_panels);
+      for (int d = 0; d < kDim; ++d) {
+        result.value[d] += weight * v_row[d];
+        result.allowed[d] += weight * std::abs(v_row[d]);
       }
     }
   }
   combine(row_sum, mistake.lanes_of_row_sum, [](double a, double b) { return a + b; });
   for (int d = 0; d < kDim; ++d) {
-    const double sum = row_sum[d % 8 / 2];
+    const double sum = mistake.divides ? row_sum[d % 8 / 2] : 1;
     result.value[d] /= sum;
     result.allowed[d] = rounding_of(result.allowed[d] / sum, result.value[d]);
   }
@@ -139,6 +190,8 @@ class Mistakes {
     add_softmax();
     add_scale_and_mask();
     add_blocks();
+    add_exchanged();
+    add_panels();
     add_heads();
     for (const int64_t by : {-kTileRows, -kWarpgroupRows, kWarpgroupRows, kTileRows})
       add(fmt::format("rows of O come from the rows of Q {} {}", std::abs(by), by < 0 ? "above" : "below"))
@@ -153,6 +206,7 @@ class Mistakes {
   }
 
   void add_softmax() {
+    add("O was not divided by the sum over a row (the denominator)").divides = false;
     const std::string rose = " by the correction when the maximum of a row rose";
     add("O was not multiplied" + rose).rescales_sums = false;
     add("the sum over a row (the denominator) was not multiplied" + rose).rescales_row_sum = false;
@@ -183,26 +237,40 @@ class Mistakes {
     add(fmt::format("keys from {} on count, zeros of TMA: their score of 0 has a weight; mask them",
                     p_.length))
         .sees_zeros = true;
-    if (!p_.causal) return;
-    add("the causal mask is missing: queries see keys behind them").is_masked = false;
-    add("the causal mask is off by one: queries see one key too many").later_keys = 1;
+    if (!p_.causal) {
+      add("the mask of the end is off by one: queries see a zero behind the last key").keys_at_end = 1;
+      add("the mask of the end is off by one: queries do not see the last key").keys_at_end = -1;
+      return;
+    }
+    for (const bool stops : {false, true}) {
+      const auto add_mask = [&](const char* text) -> Mistake& {
+        Mistake& mistake = add(text);
+        mistake.stops_at_diagonal = stops;
+        return mistake;
+      };
+      add_mask("the causal mask is missing: queries see keys behind them").is_masked = false;
+      add_mask("the causal mask is off by one: queries see one key too many").later_keys = 1;
+      add_mask("the causal mask is that of 64 rows further down").later_keys = kWarpgroupRows;
+    }
     add("the causal mask is off by one: queries do not see their own key").later_keys = -1;
-    add("the causal mask is that of 64 rows further down").later_keys = kWarpgroupRows;
     add("the causal mask is that of 64 rows further up").later_keys = -kWarpgroupRows;
+    add("causal tiles stop before the block of keys that holds their diagonal").times =
+        [](const Query& me, int64_t block) { return !me.last_block || block < me.last_block; };
   }
 
-  /// In blocks `first` to `last` K or V is replaced by another tile.
-  void add_replaced(int64_t blocks, int64_t first, int64_t last, const std::string& which) {
+  using IsIn = std::function<bool(const Query&, int64_t block)>;
+
+  /// In some blocks K or V is replaced by another tile.
+  void add_replaced(const std::string& which, const IsIn& is_in) {
     const char* const names[] = {"the block before", "the same block", "the next block"};
     for (const bool of_v : {false, true}) {
       for (const bool is_v : {of_v, !of_v}) {
         for (const int64_t by : {-1, 0, 1}) {
           if (!by && of_v == is_v) continue;
-          Mistake& mistake = add(fmt::format("{}: in place of its {} stood {} of {}", which, of_v ? 'V' : 'K',
-                                             is_v ? 'V' : 'K', names[by + 1]));
-          (of_v ? mistake.v : mistake.k) = [=](const Query&, Source from) {
-            if (from.block < first || from.block > last) return from;
-            return Source{from.matrix, std::clamp<int64_t>(from.block + by, 0, blocks - 1), is_v};
+          Mistake& mistake = add(fmt::format("{} used {} of {} in place of its own {}", which,
+                                             is_v ? 'V' : 'K', names[by + 1], of_v ? 'V' : 'K'));
+          (of_v ? mistake.v : mistake.k) = [=](const Query& me, Source from) {
+            return is_in(me, from.block) ? Source{from.matrix, from.block + by, is_v} : from;
           };
         }
       }
@@ -211,17 +279,71 @@ class Mistakes {
 
   void add_blocks() {
     const int64_t blocks = (p_.length + kKeysOfBlock - 1) / kKeysOfBlock;
-    add_replaced(blocks, 0, blocks - 1, "each block of keys");
-    if (blocks > 1) add_replaced(blocks, 0, blocks - 2, "each block of keys but the last");
-    if (blocks > 1) add_replaced(blocks, 1, blocks - 1, "each block of keys but the first");
+    add_replaced("each block of keys", [](const Query&, int64_t) { return true; });
+    if (blocks > 1) {
+      add_replaced("each block of keys but the last",
+                   [=](const Query&, int64_t block) { return block + 1 < blocks; });
+      add_replaced("each block of keys but the first", [](const Query&, int64_t block) { return block > 0; });
+      if (p_.causal)
+        add_replaced("each block of keys but the last one of a tile",
+                     [](const Query& me, int64_t block) { return block < me.last_block; });
+    }
     for (int64_t one = 0; one < blocks; ++one) {
       if (one >= kBlocksTriedAlone && one + 1 < blocks) continue;
       const int64_t first = one * kKeysOfBlock, end = std::min<int64_t>(first + kKeysOfBlock, p_.length);
       const std::string name = fmt::format("block {} of keys ({} to {})", one, first, end - 1);
-      add(name + " is missing").times = [=](int64_t block) { return block != one; };
-      add(name + " counts twice").times = [=](int64_t block) { return 1 + (block == one); };
-      if (blocks > 2) add_replaced(blocks, one, one, name);
+      add(name + " is missing").times = [=](const Query&, int64_t block) { return block != one; };
+      add(name + " counts twice").times = [=](const Query&, int64_t block) { return 1 + (block == one); };
+      if (blocks > 2) add_replaced(name, [=](const Query&, int64_t block) { return block == one; });
     }
+  }
+
+  /// K and V stand in one ring: where loader and reader do not agree on the order, both are wrong at once.
+  void add_exchanged() {
+    Mistake& all = add("K and V are exchanged: scores are made of V, and O of K");
+    all.k = [](const Query&, Source from) { return Source{from.matrix, from.block, true}; };
+    all.v = [](const Query&, Source from) { return Source{from.matrix, from.block, false}; };
+    const int64_t last_of_all = last_block_of(p_, p_.length - 1);
+    for (const bool is_of_tile : {true, false}) {
+      Mistake& order =
+          add("K and V are loaded in another order than they are used: scores of a block of keys are made of "
+              "V of the block before, and O of K of the next block");
+      order.k = [](const Query&, Source from) {
+        return from.block ? Source{from.matrix, from.block - 1, true} : from;
+      };
+      order.v = [=](const Query& me, Source from) {
+        const int64_t last = is_of_tile ? me.last_block : last_of_all;
+        return from.block < last ? Source{from.matrix, from.block + 1, false} : from;
+      };
+    }
+  }
+
+  void add_panels() {
+    constexpr int kHalf = kDim / 2;
+    for (const Panels panels : {Panels::kFirstTwice, Panels::kSecondTwice}) {
+      const bool is_first = panels == Panels::kFirstTwice;
+      const std::string first = fmt::format("0 to {}", kHalf - 1),
+                        second = fmt::format("{} to {}", kHalf, kDim - 1),
+                        text = fmt::format(" took dimensions {} twice, and not {},",
+                                           is_first ? first : second, is_first ? second : first);
+      add("the product Q K^T" + text + " of Q").q_panels = panels;
+      add("the product Q K^T" + text + " of K").k_panels = panels;
+      add("the product with V" + text + " of V").v_panels = panels;
+      Mistake& scores = add("the product Q K^T" + text + " of Q and K");
+      scores.q_panels = scores.k_panels = panels;
+      Mistake& all = add("both products" + text + " of Q, K and V");
+      all.q_panels = all.k_panels = all.v_panels = panels;
+    }
+    const std::string text = fmt::format(
+        "the product Q K^T took dimensions 0 to {} of the next row in place of {} to {}: the offset of the "
+        "second panel is missing from the descriptor of ",
+        kHalf - 1, kHalf, kDim - 1);
+    for (const int64_t tile_rows : {kWarpgroupRows, kTileRows}) {
+      Mistake& mistake = add(text + "Q");
+      mistake.q_panels = Panels::kNextRow;
+      mistake.tile_rows = tile_rows;
+    }
+    add(text + "K").k_panels = Panels::kNextRow;
   }
 
   void add_heads() {
@@ -247,6 +369,18 @@ class Mistakes {
     add_head("the next head", [](const Query& me) { return me.kv_head + 1; });
     add_head("the head before", [](const Query& me) { return me.kv_head - 1; });
     add_head("head 0 of the first sequence", [](const Query&) { return int64_t{0}; });
+    add_head("the other head of each two", [](const Query& me) { return me.kv_head ^ 1; });
+    const auto add_q = [&](const char* name, const std::function<int64_t(int64_t)>& other) {
+      add(fmt::format("Q is that of {}", name)).q_head = [=](const Query& me) { return other(me.head); };
+      Mistake& all = add(fmt::format("O is that of {}", name));
+      all.q_head = [=](const Query& me) { return other(me.head); };
+      all.k = all.v = [=, sharing = p_.heads / p_.kv_heads](const Query& me, Source from) {
+        return Source{other(me.head) / sharing, from.block, from.is_v};
+      };
+    };
+    add_q("the next head", [](int64_t head) { return head + 1; });
+    add_q("the head before", [](int64_t head) { return head - 1; });
+    add_q("the other head of each two", [](int64_t head) { return head ^ 1; });
   }
 
   const Attention& p_;
@@ -254,7 +388,7 @@ class Mistakes {
 };
 
 /// Which of the rows that were compared are wrong.
-std::string describe(const Attention& p, const std::vector<ComparedRow>& rows) {
+std::string describe_wrong(const Attention& p, const std::vector<ComparedRow>& rows) {
   std::set<int64_t> heads, right_heads;
   int64_t first = p.length, last = -1, lower = 0, upper = 0, wrong = 0;
   for (const ComparedRow& row : rows) {
@@ -277,6 +411,26 @@ std::string describe(const Attention& p, const std::vector<ComparedRow>& rows) {
   return text;
 }
 
+/// Which of the rows that were compared are wrong, and which of these have no finite values.
+std::string describe(const Attention& p, const std::vector<__nv_bfloat16>& o,
+                     const std::vector<ComparedRow>& rows) {
+  std::set<int64_t> queries;
+  size_t infinite = 0;
+  for (const ComparedRow& row : rows) {
+    const auto first = o.begin() + row.row * kDim;
+    if (std::all_of(first, first + kDim, ladder::is_finite)) continue;
+    queries.insert(row.row % p.length);
+    ++infinite;
+  }
+  std::string text = describe_wrong(p, rows);
+  if (!infinite || infinite == rows.size()) return text;
+  if (queries.size() == 1)
+    return text + fmt::format("; query {}{} is NaN or infinite", *queries.begin(),
+                              infinite > 1 ? fmt::format(" of {} heads", infinite) : "");
+  return text + fmt::format("; {} rows are NaN or infinite, the first is {}, the last {}", infinite,
+                            *queries.begin(), *queries.rbegin());
+}
+
 }  // namespace
 
 double rounding_of(double absolute_sum, double value) {
@@ -296,23 +450,38 @@ std::string explain(const Attention& p, const std::vector<__nv_bfloat16>& o,
     return some;
   };
   const std::vector<int64_t> wrong = spread(true), right = spread(false);
-  const auto explains = [&](const Mistake& mistake, const std::vector<int64_t>& examined) {
-    return std::all_of(examined.begin(), examined.end(), [&](int64_t row) {
-      const Computed computed = compute(p, row, mistake);
-      for (int d = 0; d < kDim; ++d)
-        if (!(std::abs(ladder::to_float(o[row * kDim + d]) - computed.value[d]) <= computed.allowed[d]))
-          return false;
-      return true;
+  const auto explains_row = [&](const Mistake& mistake, int64_t row) {
+    const Computed computed = compute(p, row, mistake);
+    for (int d = 0; d < kDim; ++d) {
+      const double is = ladder::to_float(o[row * kDim + d]);
+      if (!std::isfinite(is) && !std::isfinite(computed.value[d])) continue;  // of a row that sees no key
+      if (!(std::abs(is - computed.value[d]) <= computed.allowed[d])) return false;
+    }
+    return true;
+  };
+  // Most mistakes fail at the first of a few rows; only what is left is tried on all of them.
+  const auto explains = [&](const Mistake& mistake, bool is_wrong) {
+    const auto explains_it = [&](int64_t row) { return explains_row(mistake, row); };
+    const std::vector<int64_t>& some = is_wrong ? wrong : right;
+    if (!std::all_of(some.begin(), some.end(), explains_it)) return false;
+    std::atomic<bool> explains_all = true;
+    ladder::parallel_for(int64_t(rows.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end && explains_all; ++i)
+        if (rows[i].is_wrong == is_wrong && !explains_it(rows[i].row)) explains_all = false;
     });
+    return explains_all.load();
   };
   // A mistake that some rows do not make explains less than one that leaves them right.
   constexpr size_t kMostReasons = 2;  // more say nothing
   std::vector<std::string> of_some, of_all;
   const Mistakes mistakes(p);
-  for (const Mistake& mistake : mistakes.list())
-    if (explains(mistake, wrong)) (explains(mistake, right) ? of_all : of_some).push_back(mistake.text);
+  for (const Mistake& mistake : mistakes.list()) {
+    if (!explains(mistake, true)) continue;
+    std::vector<std::string>& to = explains(mistake, false) ? of_all : of_some;
+    if (std::find(to.begin(), to.end(), mistake.text) == to.end()) to.push_back(mistake.text);
+  }
   const std::vector<std::string>& reasons = of_all.empty() ? of_some : of_all;
-  const std::string where = describe(p, rows);
+  const std::string where = describe(p, o, rows);
   if (reasons.empty() || reasons.size() > kMostReasons) return where;
   return ladder::join(reasons, "; or ") + "; " + where;
 }

@@ -20,9 +20,8 @@ struct ComparedRow {
 /// @param absolute_sum of the absolute values of what is summed up, divided by the sum of the row
 double rounding_of(double absolute_sum, double value);
 
-/// A mistake with which every element of the wrong rows that are examined comes out as it did, and which rows
-/// are wrong; only these where no known mistake explains them. The arrays of `p` are in host memory; `o` is
-/// what came out, finite.
+/// A mistake with which every element of the wrong rows comes out as it did, and which rows are wrong; only
+/// these where no known mistake explains them. The arrays of `p` are in host memory; `o` is what came out.
 std::string explain(const Attention& p, const std::vector<__nv_bfloat16>& o,
                     const std::vector<ComparedRow>& rows);
 
