@@ -56,6 +56,21 @@ Paces loads_of_tiles(const Json& record, const char* size) {
   return paces;
 }
 
+/// Loads of 32 KB by TMA at a steady pace.
+Paces steady_loads(const Json& record) {
+  const double mhz = record.at("max_clock_mhz");
+  Paces paces;
+  for (const char* every : {"600", "700", "800", "1000", "1200", "1400", "1700", "2000", "2400"}) {
+    const auto ns = [&](const char* what) {
+      return in_ns(
+          clocks_of(record, "paced", {{"way", "TMA"}, {"size", "32 KB"}, {"every", every}, {"what", what}}),
+          mhz);
+    };
+    paces.push_back({ns("interval"), ns("landed")});
+  }
+  return paces;
+}
+
 /// Copies by threads: two blocks of an SM, and one. They come no faster than loads by TMA.
 Paces copies_of_blocks(const Json& parts, const Json& paces, const char* way, const char* of_one,
                        const Paces& by_tma) {
@@ -146,6 +161,7 @@ Parts read_parts(const std::string& argument, const std::string& path, const std
       };
       parts.async = copies("cp.async", "cp.async, landed");
       parts.registers = copies("through registers", "through registers");
+      parts.load_steady = steady_loads(paces);
       return 0;
     });
     return parts;
@@ -202,7 +218,10 @@ const Paces& loads_of(const Parts& parts, const StepKind& kind) {
     case Mover::cp_async:
       return parts.async;
     default:
-      return kind.tile_n == 128 ? parts.load_128 : parts.load_256;
+      if (kind.tile_n != 128) return parts.load_256;
+      // Each block has one load on its way, and the two ask at moments of their own. A block with more slots
+      // keeps several on their way, as those that load_128 was measured with.
+      return kind.blocks_per_sm > 1 && kind.slots == 1 ? parts.load_steady : parts.load_128;
   }
 }
 

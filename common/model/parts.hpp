@@ -25,6 +25,7 @@ double landed_ns(const Paces& paces, double interval_ns);
 struct Parts {
   Paces load_128;              ///< TMA, a step of a tile of 128 x 128
   Paces load_256;              ///< and of 128 x 256
+  Paces load_steady;           ///< as load_128, where loads are asked for one at a time and at a steady pace
   Paces async;                 ///< two blocks of 256 threads, a step of 128 x 128 by cp.async
   Paces registers;             ///< and through registers, beside 64 sums
   double ask = 0;              ///< TMA, of the thread that asks

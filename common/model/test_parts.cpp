@@ -29,6 +29,7 @@ Paces at_any_pace(double fastest, double landed) { return {{fastest, landed}, {1
 /// StepKind has it, clocks are ns.
 const Parts kParts = {.load_128 = at_any_pace(400, 1400),
                       .load_256 = at_any_pace(600, 1700),
+                      .load_steady = at_any_pace(400, 1300),
                       .async = at_any_pace(400, 1250),
                       .registers = at_any_pace(400, 1600),
                       .ask = 30,
@@ -85,8 +86,10 @@ TEST_CASE(
 }
 
 TEST_CASE("Two blocks halve a step, and wait for each other at the tensor cores") {
+  // One load on its way in each block comes at a steady pace.
+  constexpr double kSteady = 1300 + 130 + 512 + 60;
+  CHECK(step(Mover::role, 128, 1, 2) == Approx(kSteady / 2 + 512. * 512 / (4 * kSteady)));
   constexpr double kRound = 1400 + 130 + 512 + 60, kMet = 512. * 512 / (4 * kRound);
-  CHECK(step(Mover::role, 128, 1, 2) == Approx(kRound / 2 + kMet));
   CHECK(step(Mover::role, 128, 2, 2) == Approx(kRound / 4 + 2 * kMet));
   CHECK(step(Mover::role, 128, 8, 2) == Approx(512));
   constexpr double kTurn = 200 + 210 + 512 + 60;
@@ -157,6 +160,13 @@ TEST_CASE("Loads are read in ns, the fastest pace first") {
                clocks);
   };
   const std::string async = paced("cp.async", "landed", 1500) + "," + paced("cp.async", "interval", 1000);
+  std::string steady;
+  for (const int every : {600, 700, 800, 1000, 1200, 1400, 1700, 2000, 2400})
+    for (const char* what : {"landed", "interval"})
+      steady += "," + row("paced",
+                          R"("size":"32 KB","way":"TMA","every":")" + std::to_string(every) +
+                              R"(","what":")" + what + '"',
+                          std::string(what) == "landed" ? 1400 : every + 20);
   const auto read = [&](const std::string& rows) {
     std::ofstream(paces_path) << R"({"max_clock_mhz":2000,"runs":[)" << rows << "]}";
     return ladder::model::read_parts("--results", recorded, paces_path);
@@ -164,11 +174,15 @@ TEST_CASE("Loads are read in ns, the fastest pace first") {
   CHECK_THROWS_WITH(read(async),
                     ContainsSubstring("--results '" + paces_path + "': has no row 'paced, through"));
   const Parts parts = read(async + "," + paced("through registers", "landed", 1400) + "," +
-                           paced("through registers", "interval", 900));
+                           paced("through registers", "interval", 900) + steady);
   REQUIRE(parts.async.size() == 3);
   CHECK(parts.async[1].interval_ns == Approx(500));
   CHECK(parts.async[1].landed_ns == Approx(750));
-  for (const Paces* paces : {&parts.load_128, &parts.load_256, &parts.async, &parts.registers})
+  REQUIRE(parts.load_steady.size() == 9);
+  CHECK(parts.load_steady.front().interval_ns == Approx(310));
+  CHECK(parts.load_steady.front().landed_ns == Approx(700));
+  for (const Paces* paces :
+       {&parts.load_128, &parts.load_256, &parts.load_steady, &parts.async, &parts.registers})
     for (size_t i = 1; i < paces->size(); ++i) {
       CHECK((*paces)[i - 1].interval_ns < (*paces)[i].interval_ns);
       CHECK((*paces)[i - 1].landed_ns >= (*paces)[i].landed_ns);
