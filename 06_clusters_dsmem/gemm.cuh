@@ -1,7 +1,7 @@
 /// @file
 /// Lesson 06: blocks of a cluster share two tiles of C, and add up their sums in each other's shared memory.
 ///
-/// Added since step 2: two pairs take turns at steps of K. A block sends half its sums, adds up the other half.
+/// Added since step 2: two pairs take turns at steps of K. A block sends half its sums, adds up the rest.
 #pragma once
 #include "06_clusters_dsmem/cluster.cuh"
 #include "common/cuda/launch.cuh"
