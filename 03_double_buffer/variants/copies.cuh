@@ -67,7 +67,7 @@ struct Primitives {
 
 /// Those of the lesson's first step.
 struct ThroughL1 : Primitives {
-  using Primitives::Primitives;
+  using Primitives::Primitives;  ///< as for Primitives
   template <class Share, class Tile>
   __device__ __forceinline__ void copy(const Share& share, Tile& tile) {
     copy_share<16>(share, tile, [&](char* to, const char* from) {
