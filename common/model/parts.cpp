@@ -242,10 +242,13 @@ double step_at(const Parts& parts, const StepKind& kind, double interval) {
 }  // namespace
 
 double clocks_of_step(const Parts& parts, const StepKind& kind) {
-  // The slower loads come, the less each takes, and the shorter a step: where the two meet.
-  double fast = loads_of(parts, kind).front().interval_ns * kind.mhz / 1000;
-  double slow = step_at(parts, kind, fast);
-  if (slow <= fast) return fast;
+  // Where the step that a pace allows has that pace. At the fastest pace steps are slower than loads come,
+  // else loads set the pace; at the slowest step of all they are not.
+  const Paces& paces = loads_of(parts, kind);
+  double fast = paces.front().interval_ns * kind.mhz / 1000, slow = 0;
+  for (const Pace& pace : paces)
+    slow = std::max(slow, step_at(parts, kind, pace.interval_ns * kind.mhz / 1000));
+  if (step_at(parts, kind, fast) <= fast) return fast;
   constexpr double kCloseEnough = 0.01;
   while (slow - fast > kCloseEnough) {
     const double middle = (slow + fast) / 2;

@@ -109,6 +109,10 @@ TEST_CASE("A load takes longer where loads come more often, and keeps its time a
   // At twice the clock a load has twice the clocks, and all else has as many. A step of x clocks lasts x / 2
   // ns: 2 x = 2 (1000 + 1.5 (800 - x / 2)) + 702.
   CHECK(clocks_of_step(parts, {Mover::role, 128, 2, 1, 2000}) == Approx((4400 + 702) / 3.5).epsilon(1e-4));
+  // Measured paces scatter: a slower one may have the longer load. One slot: x = load + 702.
+  parts.load_128 = {{400, 1000}, {800, 900}, {1200, 1100}, {3000, 1100}};
+  CHECK(clocks_of_step(parts, {Mover::role, 128, 1, 1}) == Approx(1100 + 702));
+  parts.load_128 = paces;
   // However many slots there are, loads come no faster than the fastest.
   CHECK(clocks_of_step(parts, {Mover::role, 128, 9, 1, 2000}) == Approx(800));
 }
