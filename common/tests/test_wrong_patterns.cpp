@@ -408,6 +408,27 @@ TEST_CASE("Tiles that do not follow K from step to step are named") {
              ContainsSubstring("every K tile of A was loaded from k = 0 to 63: its tiles must go right"));
 }
 
+TEST_CASE("Tiles of A that go down while those of B go right are named, if both do from step to step") {
+  Mistaken mistaken;
+  const auto a_goes = [](int down) {
+    return [down](const ladder::Gemm& g, int row, int k) {
+      const int there = row + k / 32 * down;
+      return there < g.m ? size_t(there) * g.k + k % 32 : size_t(-1);
+    };
+  };
+  mistaken.of_a = a_goes(16);
+  mistaken.of_b = [](const ladder::Gemm& g, int column, int k) {
+    const int there = column + k / 32 * 16;
+    return there < g.n ? size_t(k % 32) * g.n + there : size_t(-1);
+  };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("every K tile of A and of B was loaded from k = 0 to 31, of A 16 rows further "
+                               "down each time, of B 16 columns further right: A's tiles must go right from "
+                               "step to step, and B's down; all"));
+  mistaken.of_a = a_goes(24);  // no tile is as high
+  CHECK_THAT(mistaken.complaint(), !ContainsSubstring("further down"));
+}
+
 TEST_CASE("Sums that begin anew with a later K tile are named") {
   Mistaken mistaken;
   mistaken.of_a = [](const ladder::Gemm& g, int row, int k) {

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <tuple>
 #include <utility>
 
@@ -46,7 +47,7 @@ class Explainer {
   }
 
   /// The first that explains all examples, from the plainest on; empty if none does.
-  std::string explain() const {
+  std::string explain() {
     std::string text = explain_by_range();
     if (text.empty()) text = explain_by_one_tile();
     if (text.empty()) text = explain_by_stale_operand();
@@ -63,7 +64,40 @@ class Explainer {
     return text;
   }
 
+  /// Several sizes may explain the own examples, as of steps that leave the matrix. The text with the one
+  /// that explains these, too: from now on that counts. Empty if there is none.
+  std::string choose(const std::vector<std::vector<WrongElement>>& tiles) {
+    for (const Candidate& candidate : candidates_) {
+      remake_ = candidate.remake;
+      if (std::all_of(tiles.begin(), tiles.end(), [&](const auto& tile) { return also_explains(tile); }))
+        return candidate.text;
+    }
+    if (!candidates_.empty()) remake_ = candidates_.front().remake;
+    return "";
+  }
+
+  /// Would what explained the own examples make these, too? It may look plainer there: where the other
+  /// operand's elements lie outside, products are missing.
+  bool also_explains(const std::vector<WrongElement>& examples) const {
+    return remake_ && std::all_of(examples.begin(), examples.end(),
+                                  [&](const WrongElement& e) { return is_got(e, remake_(e)); });
+  }
+
  private:
+  using Remake = std::function<double(const WrongElement&)>;
+  struct Candidate {
+    std::string text;
+    Remake remake;
+  };
+  /// Is every example what `remake` makes? It is kept for the examples of other tiles: it must hold copies.
+  bool is_made_by(const Remake& remake) {
+    if (!std::all_of(examples_.begin(), examples_.end(),
+                     [&](const WrongElement& e) { return is_got(e, remake(e)); }))
+      return false;
+    remake_ = remake;
+    return true;
+  }
+
   Products multiply(const WrongElement& example) const {
     Products products;
     const auto value_of_a = [&](int64_t k) {
@@ -115,7 +149,7 @@ class Explainer {
   }
 
   /// One K tile is taken in place of another.
-  std::string explain_by_one_tile() const {
+  std::string explain_by_one_tile() {
     if (tiles_ > kMaxTiles) return "";
     for (int i = 0; i < tiles_; ++i) {
       for (int j = 0; j < tiles_; ++j) {
@@ -128,7 +162,7 @@ class Explainer {
 
   /// Neighbouring products are missing, or counted twice. Where several ranges explain all, some of their
   /// products are zero: the one that begins or ends with a K tile is meant.
-  std::string explain_by_range() const {
+  std::string explain_by_range() {
     struct Range {
       int first, end;
       bool is_twice;
@@ -180,7 +214,7 @@ class Explainer {
   }
 
   /// One operand's tile is that of another K tile.
-  std::string explain_by_stale_operand() const {
+  std::string explain_by_stale_operand() {
     if (products_.front().of_tiles.empty()) return "";
     for (int due = 0; due < tiles_; ++due) {
       for (int taken = 0; taken < tiles_; ++taken) {
@@ -198,7 +232,7 @@ class Explainer {
   }
 
   /// Every K tile is taken in place of the one some places before or after it, where there is one.
-  std::string explain_by_shift_along_k() const {
+  std::string explain_by_shift_along_k() {
     if (tiles_ > kMaxTiles) return "";
     for (int ahead = -kMaxAhead; ahead <= kMaxAhead; ++ahead) {
       const auto is_taken = [&](int i) { return i >= 0 && i < tiles_; };
@@ -216,7 +250,7 @@ class Explainer {
   }
 
   /// Of every two K tiles, or four, some are missing: those of another block, or warpgroup.
-  std::string explain_by_every_other_tile() const {
+  std::string explain_by_every_other_tile() {
     if (tiles_ > kMaxTiles) return "";
     for (const int period : {2, 4})
       for (int first = 0; first < period && period <= tiles_; ++first)
@@ -243,7 +277,7 @@ class Explainer {
   }
 
   /// Each K tile counts once, twice or never: the whole numbers that make all examples, by least squares.
-  std::string explain_by_counts_of_tiles() const {
+  std::string explain_by_counts_of_tiles() {
     constexpr int kMostTiles = 16, kMostTimes = 8;
     const auto n = static_cast<size_t>(tiles_);
     if (!is_exact_ || tiles_ < 2 || tiles_ > kMostTiles || examples_.size() < n + 4) return "";
@@ -290,7 +324,7 @@ class Explainer {
 
   /// K tile i is loaded from another k than 64 i: the step is not multiplied by the tile's width, or by
   /// another one.
-  std::string explain_by_step_along_k() const {
+  std::string explain_by_step_along_k() {
     if (tiles_ < 2 || tiles_ > kMaxTiles) return "";
     const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
     for (const int64_t width : {1, 8, 16, 32, 128, 256})
@@ -330,29 +364,55 @@ class Explainer {
   }
 
   /// The tiles of one operand do not follow K: they stay where they are, or go along the other side.
-  std::string explain_by_walk() const {
+  std::string explain_by_walk() {
     const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
     if (tiles_ < 2) return "";
     const auto makes_all = [&](const auto& product) {
-      return std::all_of(examples_.begin(), examples_.end(), [&](const WrongElement& e) {
+      return is_made_by([=](const WrongElement& e) {
         double sum = 0;
         for (int64_t i = 0; i < k; ++i) sum += product(e, i);
-        return is_got(e, sum);
+        return sum;
       });
     };
     for (const int64_t step : {0, 64, 128, 256}) {
-      if (makes_all([&](const WrongElement& e, int64_t i) {
+      if (makes_all([=, this](const WrongElement& e, int64_t i) {
             const int64_t column = e.column + i / kTileWidth * step;
             return element(a_, e.row, i, m, k, k) * element(b_, i % kTileWidth, column, k, n, n);
           }))
         return walk("B", "down", "columns further right", step);
-      if (makes_all([&](const WrongElement& e, int64_t i) {
+      if (makes_all([=, this](const WrongElement& e, int64_t i) {
             const int64_t row = e.row + i / kTileWidth * step;
             return element(a_, row, i % kTileWidth, m, k, k) * element(b_, i, e.column, k, n, n);
           }))
         return walk("A", "right", "rows further down", step);
     }
-    return "";
+    return explain_by_exchanged_walks();
+  }
+
+  /// Both operands stay at the first K tile and go along the other side: each goes the other one's way.
+  std::string explain_by_exchanged_walks() {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+    for (const int64_t width : {16, 32, 64})
+      for (const int64_t down : {16, 32, 64, 128, 256})
+        for (const int64_t right : {16, 32, 64, 128, 256}) {
+          const int64_t steps = (k + width - 1) / width;
+          if (steps < 2 || !is_made_by([=, this](const WrongElement& e) {
+                double sum = 0;
+                for (int64_t i = 0; i < steps * width; ++i)
+                  sum += element(a_, e.row + i / width * down, i % width, m, k, k) *
+                         element(b_, i % width, e.column + i / width * right, k, n, n);
+                return sum;
+              }))
+            continue;
+          candidates_.push_back(
+              {fmt::format(
+                   "every K tile of A and of B was loaded from k = 0 to {}, of A {} rows further down each "
+                   "time, "
+                   "of B {} columns further right: A's tiles must go right from step to step, and B's down",
+                   width - 1, down, right),
+               remake_});
+        }
+    return candidates_.empty() ? "" : candidates_.front().text;
   }
 
   static std::string walk(const char* matrix, const char* along_k, const char* further, int64_t step) {
@@ -364,18 +424,20 @@ class Explainer {
 
   /// Elements of A or B are taken from other places: with another pitch, transposed, or of rows (columns)
   /// some places away.
-  std::string explain_by_operand() const {
+  std::string explain_by_operand() {
     const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
     using Element = std::function<double(const WrongElement&, int64_t)>;
-    const Element right_a = [&](const WrongElement& e, int64_t i) { return element(a_, e.row, i, m, k, k); };
-    const Element right_b = [&](const WrongElement& e, int64_t i) {
+    const Element right_a = [=, this](const WrongElement& e, int64_t i) {
+      return element(a_, e.row, i, m, k, k);
+    };
+    const Element right_b = [=, this](const WrongElement& e, int64_t i) {
       return element(b_, i, e.column, k, n, n);
     };
     const auto makes_all = [&](const Element& a, const Element& b) {
-      return std::all_of(examples_.begin(), examples_.end(), [&](const WrongElement& e) {
+      return is_made_by([=](const WrongElement& e) {
         double sum = 0;
         for (int64_t i = 0; i < k; ++i) sum += a(e, i) * b(e, i);
-        return is_got(e, sum);
+        return sum;
       });
     };
     const auto pitches = [&](int64_t right) {
@@ -386,34 +448,35 @@ class Explainer {
     };
     for (const bool is_cut : {false, true}) {  // at the pitch, as at an edge
       for (const auto& [name, pitch] : pitches(n))
-        if (makes_all(right_a, [&, p = pitch](const WrongElement& e, int64_t i) {
+        if (makes_all(right_a, [=, this, p = pitch](const WrongElement& e, int64_t i) {
               return element(b_, i, e.column, is_cut ? n : m * n * k, is_cut ? p : n, p);
             }))
           return fmt::format("B was read with the pitch {}, and its rows are N = {} long", name, n);
       for (const auto& [name, pitch] : pitches(k))
         if (makes_all(
-                [&, p = pitch](const WrongElement& e, int64_t i) {
+                [=, this, p = pitch](const WrongElement& e, int64_t i) {
                   return element(a_, e.row, i, is_cut ? k : m * n * k, is_cut ? p : k, p);
                 },
                 right_b))
           return fmt::format("A was read with the pitch {}, and its rows are K = {} long", name, k);
     }
     if (makes_all(right_a,
-                  [&](const WrongElement& e, int64_t i) { return element(b_, e.column, i, k, n, n); }))
+                  [=, this](const WrongElement& e, int64_t i) { return element(b_, e.column, i, k, n, n); }))
       return "B was read transposed";
-    if (makes_all([&](const WrongElement& e, int64_t i) { return element(a_, i, e.row, m, k, k); }, right_b))
+    if (makes_all([=, this](const WrongElement& e, int64_t i) { return element(a_, i, e.row, m, k, k); },
+                  right_b))
       return "A was read transposed";
     // A box of A begins at a tile's row and a K tile, one of B at a K tile and a panel of columns.
     for (const int64_t height : {64, 128, 256})
       if (makes_all(
-              [&](const WrongElement& e, int64_t i) {
+              [=, this](const WrongElement& e, int64_t i) {
                 const int64_t row = e.row / height * height, column = i / kTileWidth * kTileWidth;
                 return element(a_, column + e.row - row, row + i - column, m, k, k);
               },
               right_b))
         return "A's tiles were loaded from places with row and column exchanged: tma_load takes the column "
                "first";
-    if (makes_all(right_a, [&](const WrongElement& e, int64_t i) {
+    if (makes_all(right_a, [=, this](const WrongElement& e, int64_t i) {
           const int64_t row = i / kTileWidth * kTileWidth, column = e.column / kTileWidth * kTileWidth;
           return element(b_, column + i - row, row + e.column - column, k, n, n);
         }))
@@ -424,12 +487,13 @@ class Explainer {
         if (away % kTileWidth == 0) continue;  // perhaps a tile of C: see explain_by_other_tile_of_c
 
         const char* const to = by < 0 ? "before" : "behind";
-        if (makes_all(right_a, [&](const WrongElement& e, int64_t i) {
+        if (makes_all(right_a, [=, this](const WrongElement& e, int64_t i) {
               return element(b_, i, e.column + by, k, n, n);
             }))
           return fmt::format("the columns of B were those {} {} the right ones", away, to);
-        if (makes_all([&](const WrongElement& e, int64_t i) { return element(a_, e.row + by, i, m, k, k); },
-                      right_b))
+        if (makes_all(
+                [=, this](const WrongElement& e, int64_t i) { return element(a_, e.row + by, i, m, k, k); },
+                right_b))
           return fmt::format("the rows of A were those {} {} the right ones", away, to);
       }
     return "";
@@ -462,7 +526,7 @@ class Explainer {
   }
 
   /// C has the sums of another tile, too.
-  std::string explain_by_added_tile() const {
+  std::string explain_by_added_tile() {
     if (reference_.sampled()) return "";
     const int rows = (shape_.m + kTileWidth - 1) / kTileWidth,
               columns = (shape_.n + kTileWidth - 1) / kTileWidth;
@@ -491,7 +555,7 @@ class Explainer {
   }
 
   /// Two blocks share K; half of the sums that were added are those of another tile of C.
-  std::string explain_by_sums_of_other_tile() const {
+  std::string explain_by_sums_of_other_tile() {
     constexpr int kMostTilesAway = 4;
     if (tiles_ < 2 || tiles_ > kMaxTiles) return "";
     for (const int own : {0, 1}) {
@@ -519,7 +583,7 @@ class Explainer {
   }
 
   /// Squares of C are transposed: fragments were stored, or operands loaded, with rows for columns.
-  std::string explain_by_transposed_squares() const {
+  std::string explain_by_transposed_squares() {
     if (reference_.sampled()) return "";
     for (const int width : {8, 16, 64}) {
       const auto is_transposed = [&](const WrongElement& e) {
@@ -533,7 +597,7 @@ class Explainer {
   }
 
   /// The elements are right, but belong to another place of C.
-  std::string explain_by_other_tile_of_c() const {
+  std::string explain_by_other_tile_of_c() {
     if (reference_.sampled()) return "";
     const int rows = (shape_.m + kTileWidth - 1) / kTileWidth,
               columns = (shape_.n + kTileWidth - 1) / kTileWidth;
@@ -563,6 +627,8 @@ class Explainer {
   const std::vector<__nv_bfloat16>&a_, &b_;
   int tiles_ = 0, chunks_ = 0;
   std::vector<Products> products_;
+  std::vector<Candidate> candidates_;
+  Remake remake_;  ///< of what explains all examples; empty if that can be tried on no others
 };
 
 }  // namespace
@@ -572,7 +638,19 @@ namespace {
 /// What explains the examples of a tile, or of its first row.
 struct Found {
   std::string where, fact, advice;  ///< the fact is empty if nothing explains them
+  std::shared_ptr<Explainer> explainer;
+
+  void say(const std::string& text) {
+    const size_t colon = text.find(": ");
+    fact = text.substr(0, colon);
+    advice = colon == text.npos ? "" : text.substr(colon);
+  }
 };
+
+std::string place_of_tile(const WrongElement& example) {
+  return fmt::format("in tile row {}, tile column {}: ", example.row / kTileWidth,
+                     example.column / kTileWidth);
+}
 
 Found find(const std::vector<WrongElement>& examples, const Reference& reference, bool is_exact,
            const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
@@ -582,13 +660,14 @@ Found find(const std::vector<WrongElement>& examples, const Reference& reference
   const WrongElement& first = examples[0];
   for (const std::vector<WrongElement>* chosen : {&examples, &std::as_const(of_one_row)}) {
     if (chosen->size() < kMinExamples) continue;
-    const std::string text = Explainer(*chosen, reference, is_exact, a, b).explain();
+    const auto explainer = std::make_shared<Explainer>(*chosen, reference, is_exact, a, b);
+    const std::string text = explainer->explain();
     if (!text.empty()) {
-      const size_t colon = text.find(": ");
-      return {chosen == &examples ? fmt::format("in tile row {}, tile column {}: ", first.row / kTileWidth,
-                                                first.column / kTileWidth)
-                                  : fmt::format("in row {}: ", first.row),
-              text.substr(0, colon), colon == text.npos ? "" : text.substr(colon)};
+      Found found;
+      found.where = chosen == &examples ? place_of_tile(first) : fmt::format("in row {}: ", first.row);
+      found.say(text);
+      found.explainer = explainer;
+      return found;
     }
     if (of_one_row.size() == examples.size()) break;
   }
@@ -602,18 +681,20 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
   constexpr size_t kTilesTried = 12, kFactsSaid = 3;
   const std::vector<std::vector<WrongElement>> tiles = wrong.examples();
   if (tiles.empty() || tiles.front().empty()) return "";
-  const Found first = find(tiles.front(), reference, is_exact, a, b);
+  Found first = find(tiles.front(), reference, is_exact, a, b);
   if (first.fact.empty()) return "";
-  // The first, the last, and some between.
-  std::vector<Found> others;
-  bool all_alike = true;
+  std::vector<std::vector<WrongElement>> tried;  // beside the first: the last, and some between
   for (size_t i = 1; i < std::min(tiles.size(), kTilesTried); ++i) {
     const size_t at = tiles.size() <= kTilesTried ? i : i * (tiles.size() - 1) / (kTilesTried - 1);
-    if (tiles[at].size() < kMinExamples) continue;
-    Found found = find(tiles[at], reference, is_exact, a, b);
-    if (found.fact.empty())
-      found.where = fmt::format("in tile row {}, tile column {}: ", tiles[at][0].row / kTileWidth,
-                                tiles[at][0].column / kTileWidth);
+    if (tiles[at].size() >= kMinExamples) tried.push_back(tiles[at]);
+  }
+  if (const std::string text = first.explainer->choose(tried); !text.empty()) first.say(text);
+  std::vector<Found> others;
+  bool all_alike = true;
+  for (const std::vector<WrongElement>& tile : tried) {
+    Found found = first;  // what explains the first tile may explain this one, too
+    if (!first.explainer->also_explains(tile)) found = find(tile, reference, is_exact, a, b);
+    if (found.fact.empty() || found.explainer == first.explainer) found.where = place_of_tile(tile[0]);
     all_alike &= !found.fact.empty() && found.advice == first.advice;
     others.push_back(std::move(found));
   }
