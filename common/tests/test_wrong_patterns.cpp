@@ -571,3 +571,26 @@ TEST_CASE("Fragments that are stored with rows for columns are named") {
   };
   CHECK_THAT(mistaken.complaint(), ContainsSubstring("squares of 8 x 8 elements of C are transposed"));
 }
+
+TEST_CASE("Sums of a thread of which row and column are exchanged are named") {
+  Mistaken mistaken;
+  const auto exchange = [](int apart, int width) {
+    return [apart, width](const std::vector<float>& right, const ladder::Gemm& g, int row, int column) {
+      const int from_row = row / width * width + column % width / apart * apart + row % apart,
+                from_column = column / width * width + row % width / apart * apart + column % apart;
+      return from_row < g.m && from_column < g.n ? right[from_row * g.n + from_column] : 0;
+    };
+  };
+  for (const int width : {32, 64, 128}) {
+    mistaken.change = exchange(16, width);
+    const std::string square = std::to_string(width) + " x " + std::to_string(width);
+    CHECK_THAT(
+        mistaken.complaint(),
+        ContainsSubstring("in squares of " + square +
+                          " elements of C, block (i, j) of 16 x 16 elements holds what belongs to block "
+                          "(j, i): the row and the column of a thread's sums are exchanged where they "
+                          "are multiplied, or where they are stored; all"));
+  }
+  mistaken.change = exchange(12, 48);
+  CHECK_THAT(mistaken.complaint(), !ContainsSubstring("exchanged"));
+}

@@ -593,7 +593,30 @@ class Explainer {
       if (std::all_of(examples_.begin(), examples_.end(), is_transposed))
         return fmt::format("squares of {} x {} elements of C are transposed", width, width);
     }
-    return "";
+    return explain_by_exchanged_sums();
+  }
+
+  /// A thread has the sums of rows and of columns that lie some way apart. Those of row i and column j are
+  /// those of row j and column i.
+  std::string explain_by_exchanged_sums() {
+    for (const int apart : {2, 4, 8, 16, 32})
+      for (const int sums : {2, 4, 8, 16}) {
+        const int width = apart * sums;
+        const auto exchanged = [=](int to, int from) {
+          return to / width * width + from % width / apart * apart + to % apart;
+        };
+        if (!is_made_by([=, this](const WrongElement& e) {
+              return product_at(exchanged(e.row, e.column), exchanged(e.column, e.row));
+            }))
+          continue;
+        candidates_.push_back(
+            {fmt::format("in squares of {} x {} elements of C, block (i, j) of {} x {} elements holds what "
+                         "belongs to block (j, i): the row and the column of a thread's sums are exchanged "
+                         "where they are multiplied, or where they are stored",
+                         width, width, apart, apart),
+             remake_});
+      }
+    return candidates_.empty() ? "" : candidates_.front().text;
   }
 
   /// The elements are right, but belong to another place of C.
