@@ -389,6 +389,35 @@ TEST_CASE("An operand that is read with another pitch, transposed or from the wr
   CHECK_THAT(mistaken.complaint(), ContainsSubstring("A was read transposed"));
 }
 
+TEST_CASE("Squares of an operand that are multiplied transposed are named") {
+  const auto place = [](int row, int column, int rows, int columns) {
+    return row < rows && column < columns ? size_t(row) * columns + column : size_t(-1);
+  };
+  const auto exchanged = [](int to, int from, int width) { return to / width * width + from % width; };
+  const auto with_a = [&](int width) {
+    Mistaken mistaken;
+    mistaken.of_a = [=](const ladder::Gemm& g, int row, int k) {
+      return place(exchanged(row, k, width), exchanged(k, row, width), g.m, g.k);
+    };
+    return mistaken.complaint();
+  };
+  const auto with_b = [&](int width) {
+    Mistaken mistaken;
+    mistaken.of_b = [=](const ladder::Gemm& g, int column, int k) {
+      return place(exchanged(k, column, width), exchanged(column, k, width), g.k, g.n);
+    };
+    return mistaken.complaint();
+  };
+  for (const int width : {8, 32, 64}) {
+    const std::string each =
+        "each square of " + std::to_string(width) + " x " + std::to_string(width) + " elements of ";
+    CHECK_THAT(with_a(width), ContainsSubstring(each + "A was multiplied transposed: the indices of row and "
+                                                       "column are exchanged where its tile is read"));
+    CHECK_THAT(with_b(width), ContainsSubstring(each + "B was multiplied transposed: "));
+  }
+  CHECK_THAT(with_b(24), !ContainsSubstring("transposed"));
+}
+
 TEST_CASE("Tiles that do not follow K from step to step are named") {
   Mistaken mistaken;
   mistaken.of_b = [](const ladder::Gemm& g, int column, int k) { return size_t(k % 64) * g.n + column; };

@@ -466,6 +466,22 @@ class Explainer {
     if (makes_all([=, this](const WrongElement& e, int64_t i) { return element(a_, i, e.row, m, k, k); },
                   right_b))
       return "A was read transposed";
+    // Squares, or all of a tile that is a square.
+    for (const int64_t width : {8, 16, 32, 64, 128}) {
+      const auto exchanged = [=](int64_t to, int64_t from) { return to / width * width + from % width; };
+      for (const bool is_a : {true, false})
+        if (makes_all(is_a ? Element([=, this](const WrongElement& e, int64_t i) {
+                        return element(a_, exchanged(e.row, i), exchanged(i, e.row), m, k, k);
+                      })
+                           : right_a,
+                      is_a ? right_b : Element([=, this](const WrongElement& e, int64_t i) {
+                        return element(b_, exchanged(i, e.column), exchanged(e.column, i), k, n, n);
+                      })))
+          return fmt::format(
+              "each square of {} x {} elements of {} was multiplied transposed: the indices of row and "
+              "column are exchanged where its tile is read from shared memory, or where it is stored there",
+              width, width, is_a ? "A" : "B");
+    }
     // A box of A begins at a tile's row and a K tile, one of B at a K tile and a panel of columns.
     for (const int64_t height : {64, 128, 256})
       if (makes_all(
