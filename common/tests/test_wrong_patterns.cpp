@@ -540,6 +540,24 @@ TEST_CASE("K tiles whose place is a multiple of another number than their width 
   }
 }
 
+TEST_CASE("A part of each K tile that is multiplied for all parts is named") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  CHECK_THAT(complaint_of_terms([](int, int, int k) -> Term {
+               return {k, k / 64 * 64 + k % 32};
+             }),
+             ContainsSubstring("of each K tile of B, rows 0 to 31 were taken for all 64: the k of the load "
+                               "lacks what tells one part of the tile from the next, or each part"));
+  CHECK_THAT(complaint_of_terms([](int, int, int k) -> Term {
+               return {k / 64 * 64 + 16 + k % 16, k};
+             }),
+             ContainsSubstring("of each K tile of A, columns 16 to 31 were taken for all 64: "));
+  // Only in some of the K tiles.
+  CHECK_THAT(complaint_of_terms([](int, int, int k) -> Term {
+               return {k, k / 64 % 2 ? k : k / 64 * 64 + k % 32};
+             }),
+             !ContainsSubstring("were taken for all"));
+}
+
 TEST_CASE("Parts of C that were never written are placed, and the others explained") {
   ladder::testing::skip_unless_runnable(ladder::fake::lesson());
   // Of each pair of panels both are stored to the first one's place.

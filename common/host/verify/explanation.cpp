@@ -56,6 +56,7 @@ class Explainer {
     if (text.empty()) text = explain_by_every_other_tile();
     if (text.empty()) text = explain_by_counts_of_tiles();
     if (text.empty()) text = explain_by_step_along_k();
+    if (text.empty()) text = explain_by_repeated_part();
     if (text.empty()) text = explain_by_operand();
     if (text.empty()) text = explain_by_added_tile();
     if (text.empty()) text = explain_by_sums_of_other_tile();
@@ -351,6 +352,29 @@ class Explainer {
                          "as wide as a K tile",
                          which, width, kTileWidth);
       }
+    return "";
+  }
+
+  /// All parts of a K tile are loaded from the place of one of them.
+  std::string explain_by_repeated_part() {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+    for (const int64_t part : {32, 16, 8})
+      for (int64_t taken = 0; taken < kTileWidth; taken += part)
+        for (const bool is_a : {true, false}) {
+          const auto instead = [=](int64_t i) { return i / kTileWidth * kTileWidth + taken + i % part; };
+          if (!is_made_by([=, this](const WrongElement& e) {
+                double sum = 0;
+                for (int64_t i = 0; i < k; ++i)
+                  sum += element(a_, e.row, is_a ? instead(i) : i, m, k, k) *
+                         element(b_, is_a ? i : instead(i), e.column, k, n, n);
+                return sum;
+              }))
+            continue;
+          return fmt::format(
+              "of each K tile of {}, {} {} to {} were taken for all {}: the k of the load lacks what tells "
+              "one part of the tile from the next, or each part is multiplied from the same place",
+              is_a ? "A" : "B", is_a ? "columns" : "rows", taken, taken + part - 1, kTileWidth);
+        }
     return "";
   }
 
