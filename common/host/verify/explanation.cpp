@@ -599,24 +599,26 @@ class Explainer {
     constexpr int kMostTilesAway = 4;
     if (tiles_ < 2 || tiles_ > kMaxTiles) return "";
     for (const int own : {0, 1}) {
-      std::vector<double> rest;  // what is left of each example without its own half
-      for (const WrongElement& e : examples_) rest.push_back(half_at(e.row, e.column, own));
       for (int down = -kMostTilesAway; down <= kMostTilesAway; ++down)
         for (int right = -kMostTilesAway; right <= kMostTilesAway; ++right)
           for (const int other : {0, 1}) {
             if (!down && !right) continue;
-            bool makes_all = true, adds_any = false;
-            for (size_t e = 0; e < examples_.size() && makes_all; ++e) {
-              const double added = half_at(examples_[e].row + down * kTileWidth,
-                                           examples_[e].column + right * kTileWidth, other);
-              adds_any |= added != 0;
-              makes_all = is_got(examples_[e], rest[e] + added);
-            }
-            if (!makes_all || !adds_any) continue;
+            const auto added = [=, this](const WrongElement& e) {
+              return half_at(e.row + down * kTileWidth, e.column + right * kTileWidth, other);
+            };
+            const bool adds_any =
+                std::any_of(examples_.begin(), examples_.end(), [&](const auto& e) { return added(e) != 0; });
+            if (!adds_any ||
+                !is_made_by([=, this](const auto& e) { return half_at(e.row, e.column, own) + added(e); }))
+              continue;
             return fmt::format(
                 "C has the products of every second K tile (of {}, 64 wide), and to them those of the {} K "
-                "tiles {} are added: sums of the wrong block, or of the wrong columns",
-                tiles_, own == other ? "same" : "other", distance(down, right));
+                "tiles {} are added: {}",
+                tiles_, own == other ? "same" : "other", distance(down, right),
+                own == other || down
+                    ? "sums of the wrong block, or of the wrong columns"
+                    : "a block loads the columns of B, or sends or adds the sums, in another order "
+                      "than its peer means");
           }
     }
     return "";
