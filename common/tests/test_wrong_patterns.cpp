@@ -243,7 +243,7 @@ TEST_CASE("Of normal data, too, missing products are named, and another tile tha
 TEST_CASE("Sums of another tile of C that were added in place of its own are named") {
   ladder::testing::skip_unless_runnable(ladder::fake::lesson());
   // The first half is its own, of K tiles 0, 2, 4; the other is that of the neighbour's columns.
-  const auto complaint = [](int first_of_other, int columns) {
+  const auto complaint = [](int first_of_other, int columns, int row_away = 0, int column_away = 64) {
     return ladder::Verifier({96, columns, 296}, 7)
         .check_exact([&](const ladder::Gemm& gemm) {
           const auto a = ladder::download(gemm.a, size_t(gemm.m) * gemm.k);
@@ -253,11 +253,13 @@ TEST_CASE("Sums of another tile of C that were added in place of its own are nam
             for (int column = 0; column < gemm.n; ++column) {
               float sum = 0;
               for (int k = 0; k < gemm.k; ++k) {
-                const auto product = [&](int at) {
-                  return ladder::to_float(a[row * gemm.k + k]) * ladder::to_float(b[k * gemm.n + at]);
+                const auto product = [&](int i, int j) {
+                  return i < gemm.m && j < gemm.n
+                             ? ladder::to_float(a[i * gemm.k + k]) * ladder::to_float(b[k * gemm.n + j])
+                             : 0;
                 };
-                if (k / 64 % 2 == 0) sum += product(column);
-                if (k / 64 % 2 == first_of_other && (column ^ 64) < gemm.n) sum += product(column ^ 64);
+                if (k / 64 % 2 == 0) sum += product(row, column);
+                if (k / 64 % 2 == first_of_other) sum += product(row ^ row_away, column ^ column_away);
               }
               c[row * gemm.n + column] = ladder::to_bf16(sum);
             }
@@ -276,6 +278,13 @@ TEST_CASE("Sums of another tile of C that were added in place of its own are nam
   CHECK_THAT(
       complaint(0, 128),
       ContainsSubstring("those of the same K tiles 64 columns away are added: sums of the wrong block"));
+  CHECK_THAT(complaint(1, 136, 0, 2),
+             ContainsSubstring("and to them those of the other K tiles are added with columns exchanged that "
+                               "are 2 apart: thread t takes, or sends, the sums of thread t ^ 1; all"));
+  CHECK_THAT(complaint(1, 136, 16, 0),
+             ContainsSubstring(
+                 "rows exchanged that are 16 apart: thread t takes, or sends, the sums of thread t ^ 32"));
+  CHECK_THAT(complaint(1, 136, 3, 0), !ContainsSubstring("exchanged"));
 }
 
 TEST_CASE(

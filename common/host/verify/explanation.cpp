@@ -621,6 +621,29 @@ class Explainer {
                       "than its peer means");
           }
     }
+    return explain_by_sums_of_other_thread();
+  }
+
+  /// Half of the sums that were added are those of another thread of the warpgroup. Its fragment has rows and
+  /// columns whose distance from those of the own one is a power of two, as that of the threads.
+  std::string explain_by_sums_of_other_thread() {
+    struct Exchange {
+      int thread, row, column;
+    };
+    // Four threads hold a row of 8 columns, a warp 16 rows.
+    for (const auto& [thread, row, column] :
+         {Exchange{1, 0, 2}, {2, 0, 4}, {4, 1, 0}, {8, 2, 0}, {16, 4, 0}, {32, 16, 0}, {64, 32, 0}})
+      for (const int own : {0, 1}) {
+        if (!is_made_by([=, this, row = row, column = column](const WrongElement& e) {
+              return half_at(e.row, e.column, own) + half_at(e.row ^ row, e.column ^ column, 1 - own);
+            }))
+          continue;
+        return fmt::format(
+            "C has the products of every second K tile (of {}, 64 wide), and to them those of the other K "
+            "tiles are added with {} exchanged that are {} apart: thread t takes, or sends, the sums of "
+            "thread t ^ {}",
+            tiles_, row ? "rows" : "columns", row ? row : column, thread);
+      }
     return "";
   }
 
