@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/cuda/device_buffer.hpp"
@@ -325,21 +326,48 @@ TEST_CASE("One operand of an earlier K tile is named") {
                         "overwritten before it was read"));
 }
 
-TEST_CASE("A tile of C that holds another one is named") {
+TEST_CASE("A tile of C that holds another one is named, and what can be off is told by both places") {
   ladder::testing::skip_unless_runnable(ladder::fake::lesson());
-  const ladder::Multiply stale = [](const ladder::Gemm& gemm) {
-    ladder::fake::multiply(gemm);
-    std::vector<__nv_bfloat16> c = ladder::download(gemm.c, size_t(gemm.m) * gemm.n);
-    for (int row = 64; row < 128; ++row)
-      for (int column = 0; column < 64; ++column)
-        c[row * gemm.n + column] = c[(row - 64) * gemm.n + column + 64];
-    ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
+  /// @param from the place whose element lies at (row, column), too, or instead
+  const auto complaint = [](const std::function<std::pair<int, int>(int row, int column)>& from) {
+    return ladder::Verifier({128, 128, 64}, 7)
+        .check_exact([&](const ladder::Gemm& gemm) {
+          ladder::fake::multiply(gemm);
+          const std::vector<__nv_bfloat16> right = ladder::download(gemm.c, size_t(gemm.m) * gemm.n);
+          std::vector<__nv_bfloat16> c = right;
+          for (int row = 0; row < gemm.m; ++row)
+            for (int column = 0; column < gemm.n; ++column) {
+              const auto [i, j] = from(row, column);
+              c[row * gemm.n + column] = right[i * gemm.n + j];
+            }
+          ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
+        })
+        .complaint;
   };
-  CHECK_THAT(ladder::Verifier({128, 128, 64}, 7).check_exact(stale).complaint,
+  CHECK_THAT(complaint([](int row, int column) {
+               return row >= 64 && column < 64 ? std::pair(row - 64, column + 64) : std::pair(row, column);
+             }),
              ContainsSubstring(
                  "in tile row 1, tile column 0: C holds what belongs 64 rows up and "
                  "64 columns to the right: the tile was loaded, multiplied, staged or stored with an index "
                  "that is off, or overwritten before it was stored"));
+  CHECK_THAT(
+      complaint([](int row, int column) { return std::pair(row, column % 64); }),
+      ContainsSubstring(
+          "C holds what belongs 64 columns to the left: both places hold it, and the rows are right: the "
+          "column is off where B is loaded or multiplied, or where the sums are staged, or a staging "
+          "tile held other sums when it was stored; 2 of 4 tiles"));
+  CHECK_THAT(
+      complaint([](int row, int column) { return std::pair(row % 64, column); }),
+      ContainsSubstring(
+          "C holds what belongs 64 rows up: both places hold it, and the columns are right: the row is "
+          "off where A is loaded or multiplied, or where the sums are staged, or a staging tile"));
+  // Each holds what the other must: stored to the wrong place, perhaps.
+  CHECK_THAT(complaint([](int row, int column) { return std::pair(row, column ^ 64); }),
+             ContainsSubstring(": the rows are right: the column is off where B is loaded or multiplied, or "
+                               "where the sums are staged or stored, or a staging tile"));
+  CHECK_THAT(complaint([](int row, int column) { return std::pair(row, column ^ 64); }),
+             !ContainsSubstring("both places hold it"));
 }
 
 namespace {

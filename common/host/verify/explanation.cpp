@@ -33,9 +33,10 @@ struct Products {
 
 class Explainer {
  public:
-  Explainer(std::vector<WrongElement> examples, const Reference& reference, bool is_exact,
-            const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b)
+  Explainer(std::vector<WrongElement> examples, const WrongElements& wrong, const Reference& reference,
+            bool is_exact, const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b)
       : examples_(std::move(examples)),
+        wrong_(wrong),
         reference_(reference),
         shape_(reference.shape),
         is_exact_(is_exact),
@@ -684,6 +685,23 @@ class Explainer {
     return candidates_.empty() ? "" : candidates_.front().text;
   }
 
+  /// What is off where only one coordinate is. A mistake of the store alone leaves a place without its sums:
+  /// it is none if the place where they belong holds them, too.
+  std::string why_of_other_tile(int down, int right) const {
+    if (down && right)
+      return ": the tile was loaded, multiplied, staged or stored with an index that is off, or overwritten "
+             "before it was stored";
+    const bool both_hold_it = std::all_of(examples_.begin(), examples_.end(), [&](const WrongElement& e) {
+      const int row = e.row + down * kTileWidth, column = e.column + right * kTileWidth;
+      return row >= 0 && row < shape_.m && column >= 0 && column < shape_.n && !wrong_.is_wrong(row, column);
+    });
+    return fmt::format(
+        ": {}the {}s are right: the {} is off where {} is loaded or multiplied, or where the sums are "
+        "staged{}, or a staging tile held other sums when it was stored",
+        both_hold_it ? "both places hold it, and " : "", down ? "column" : "row", down ? "row" : "column",
+        down ? "A" : "B", both_hold_it ? "" : " or stored");
+  }
+
   /// The elements are right, but belong to another place of C.
   std::string explain_by_other_tile_of_c() {
     if (reference_.sampled()) return "";
@@ -700,15 +718,14 @@ class Explainer {
               is_inside ? reference_.values[static_cast<size_t>(row * int64_t{shape_.n} + column)] : 0);
         };
         if (!std::all_of(examples_.begin(), examples_.end(), is_of_that_place)) continue;
-        return "C holds what belongs " + displacement(down, right) +
-               ": the tile was loaded, multiplied, staged or stored with an index that is off, or "
-               "overwritten before it was stored";
+        return "C holds what belongs " + displacement(down, right) + why_of_other_tile(down, right);
       }
     }
     return "";
   }
 
   const std::vector<WrongElement> examples_;
+  const WrongElements& wrong_;
   const Reference& reference_;
   const Shape& shape_;
   const bool is_exact_;
@@ -740,15 +757,15 @@ std::string place_of_tile(const WrongElement& example) {
                      example.column / kTileWidth);
 }
 
-Found find(const std::vector<WrongElement>& examples, const Reference& reference, bool is_exact,
-           const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
+Found find(const std::vector<WrongElement>& examples, const WrongElements& wrong, const Reference& reference,
+           bool is_exact, const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
   std::vector<WrongElement> of_one_row;
   for (const WrongElement& example : examples)
     if (example.row == examples[0].row) of_one_row.push_back(example);
   const WrongElement& first = examples[0];
   for (const std::vector<WrongElement>* chosen : {&examples, &std::as_const(of_one_row)}) {
     if (chosen->size() < kMinExamples) continue;
-    const auto explainer = std::make_shared<Explainer>(*chosen, reference, is_exact, a, b);
+    const auto explainer = std::make_shared<Explainer>(*chosen, wrong, reference, is_exact, a, b);
     const std::string text = explainer->explain();
     if (!text.empty()) {
       Found found;
@@ -769,7 +786,7 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
   constexpr size_t kTilesTried = 12, kFactsSaid = 3;
   const std::vector<std::vector<WrongElement>> tiles = wrong.examples();
   if (tiles.empty() || tiles.front().empty()) return "";
-  Found first = find(tiles.front(), reference, is_exact, a, b);
+  Found first = find(tiles.front(), wrong, reference, is_exact, a, b);
   if (first.fact.empty()) return "";
   std::vector<std::vector<WrongElement>> tried;  // beside the first: the last, and some between
   for (size_t i = 1; i < std::min(tiles.size(), kTilesTried); ++i) {
@@ -781,7 +798,7 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
   bool all_alike = true;
   for (const std::vector<WrongElement>& tile : tried) {
     Found found = first;  // what explains the first tile may explain this one, too
-    if (!first.explainer->also_explains(tile)) found = find(tile, reference, is_exact, a, b);
+    if (!first.explainer->also_explains(tile)) found = find(tile, wrong, reference, is_exact, a, b);
     if (found.fact.empty() || found.explainer == first.explainer) found.where = place_of_tile(tile[0]);
     all_alike &= !found.fact.empty() && found.advice == first.advice;
     others.push_back(std::move(found));

@@ -28,6 +28,10 @@ class WrongElements {
 
   int64_t count() const { return count_; }
   int64_t nan_count() const { return nan_count_; }
+  /// Only if all rows were compared.
+  bool is_wrong(int64_t row, int64_t column) const {
+    return is_wrong_[static_cast<size_t>(row * reference_.shape.n + column)];
+  }
   /// One sentence or a few: the tiles of 64 x 64 with wrong elements, what these leave out, and how many of
   /// them are NaN.
   std::string describe() const;
