@@ -54,6 +54,7 @@ struct Thread {
   std::deque<TmaStoreGroup> store_groups;
   uint64_t forgotten_store_groups = 0;   ///< that are gone
   uint64_t read_store_groups_known = 0;  ///< groups before this number were waited for, at least to be read
+  uint64_t written_store_groups_known = 0;  ///< and these until they were written
 
   /// The mbarrier that it waited for last, and the phase that this was in when the wait ended.
   struct Seen {

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "common/cpu_device/base/warp.hpp"
@@ -59,12 +60,34 @@ std::string warp_and_lane(const GridOrder::Who& who) {
   return fmt::format("{} warp {} lane {}", name(who.block), who.rank / kWarpLanes, who.rank % kWarpLanes);
 }
 
-/// Of two stores of TMA.
-std::string where_boxes_begin(const GridOrder::Place& one, const GridOrder::Place& other) {
+/// Why two boxes overlap that begin `apart` from each other along one side, on which a box has `extent`, and
+/// `across` on the other side.
+std::string explain_distance(int apart, int extent, int across, const char* sides, const char* to,
+                             const char* too_large) {
+  // Where the one coordinate takes the steps that are meant for the other.
+  const char* const exchanged = across > 1 && apart % across == 0 ? "are row and column exchanged, or " : "";
+  return fmt::format(": a box has {} {}, and the next begins {} {}: {}is the box of the tensor map {}?",
+                     extent, sides, apart, to, exchanged, too_large);
+}
+
+/// Of two stores of TMA: where they meet, and why, or else this question.
+std::string explain_boxes(const GridOrder::Place& one, const GridOrder::Place& other, const char* question) {
   if (one.row == other.row && one.column == other.column)
-    return fmt::format("both store the box from row {}, column {} on", one.row, one.column);
-  return fmt::format("the box from row {}, column {} on and the box from row {}, column {} on overlap",
-                     one.row, one.column, other.row, other.column);
+    return fmt::format("both store the box from row {}, column {} on: {}", one.row, one.column, question);
+  const std::string text =
+      fmt::format("the box from row {}, column {} on and the box from row {}, column {} on overlap", one.row,
+                  one.column, other.row, other.column);
+  const int rows_apart = std::abs(one.row - other.row), columns_apart = std::abs(one.column - other.column);
+  const GridOrder::Place &upper = one.row < other.row ? one : other,
+                         &left = one.column < other.column ? one : other;
+  if (columns_apart == 0 && rows_apart < upper.rows)
+    return text + explain_distance(rows_apart, upper.rows, upper.columns, "rows",
+                                   rows_apart == 1 ? "row below" : "rows below", "too high");
+  if (rows_apart == 0 && columns_apart < left.columns)
+    return text + explain_distance(columns_apart, left.columns, left.rows, "columns",
+                                   columns_apart == 1 ? "column to the right" : "columns to the right",
+                                   "too wide");
+  return text + fmt::format(": a box has {} rows and {} columns: {}", one.rows, one.columns, question);
 }
 
 }  // namespace
@@ -344,8 +367,11 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
       const bool are_strong = last.kind != AccessKind::plain && kind != AccessKind::plain;
       // A load may be the guess of a loop of atomicCAS.
       const bool is_guess = last.kind == AccessKind::atomic && !write;
+      const bool are_of_one_thread = last.who.thread == who.thread;
+      const bool is_in_flight = write && are_of_one_thread && last.place.is_box && place.is_box &&
+                                last.place.group >= place.waited_for;
       if (are_strong || is_guess || !is_shared_by_threads(address) ||
-          is_ordered_in_cluster(races, who.thread, last))
+          (is_ordered_in_cluster(races, who.thread, last) && !is_in_flight))
         return true;
       if (write && place.return_address && last.place.return_address == place.return_address) {
         unordered_store_ = {address, {address, address + bytes}, [this, last, now, address, bytes] {
@@ -442,13 +468,12 @@ std::string GridOrder::describe_race(const RaceChecker& races, const Write& firs
         coming, storing);
   } else if (second_writes && first.place.return_address == second.place.return_address &&
              first.place.call == second.place.call) {
-    text += storing + " and " + coming +
-            " store the same elements by the same line, and nothing orders the two" +
-            (second.place.is_box ? "\n  " + where_boxes_begin(first.place, second.place) +
-                                       ": does each block store tiles of its own?"
-                                 : ": their parts overlap, or an index goes beyond the end of a row into the "
-                                   "next, because a bound "
-                                   "is that of another side");
+    text +=
+        storing + " and " + coming + " store the same elements by the same line, and nothing orders the two" +
+        (second.place.is_box
+             ? "\n  " + explain_boxes(first.place, second.place, "does each block store tiles of its own?")
+             : ": their parts overlap, or an index goes beyond the end of a row into the "
+               "next: is a bound missing, or that of another side?");
   } else if (why.empty()) {
     const bool is_update = are_of_one_line(first.place.return_address, second.place.return_address);
     text += fmt::format(
@@ -488,16 +513,23 @@ std::string GridOrder::describe_race_in_cluster(const Write& first, const Write&
   };
   const std::string places = fmt::format("\n  first {} by {}\n  then  {} by {}", what(first, !first.is_load),
                                          describe(first), what(second, second_writes), describe(second));
+  if (first.place.is_box && second.place.is_box && second_writes && first.who.thread == second.who.thread)
+    return fmt::format(
+        "race in global memory: {} stores the same elements twice by TMA, and nothing orders the two\n  {}{}",
+        warp_and_lane(first.who),
+        explain_boxes(first.place, second.place,
+                      "should each store a tile of its own? To overwrite it, wait first, with "
+                      "tma_store_wait, until the first has written"),
+        places);
   // No barrier helps where two roles have the same tile.
   if (first.place.is_box && second.place.is_box && second_writes)
     return fmt::format(
-        "race in global memory: {} and {} both store the same elements, and nothing orders the two\n  {}: "
-        "should each store tiles of its own?{}",
+        "race in global memory: {} and {} both store the same elements, and nothing orders the two\n  {}{}",
         warp_and_lane(first.who),
         is_one_block
             ? fmt::format("warp {} lane {}", second.who.rank / kWarpLanes, second.who.rank % kWarpLanes)
             : warp_and_lane(second.who),
-        where_boxes_begin(first.place, second.place), places);
+        explain_boxes(first.place, second.place, "should each store tiles of its own?"), places);
   const bool is_one_line = are_of_one_line(first.place.return_address, second.place.return_address);
   if (is_one_line && second_writes && !first.is_load && !is_read_by_line(second.place, address, bytes))
     return fmt::format(

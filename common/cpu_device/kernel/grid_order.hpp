@@ -36,6 +36,7 @@
 namespace cpu_device {
 
 struct Thread;
+struct TmaBox;
 
 class GridOrder {
  public:
@@ -46,6 +47,9 @@ class GridOrder {
     const char* what = nullptr;  ///< of an atomic operation: its name
     bool is_box = false;         ///< of TMA, that begins at this column and row of its tensor
     int column = 0, row = 0;
+    int columns = 0, rows = 0;  ///< of the box
+    uint64_t group = 0,
+             waited_for = 0;  ///< of a store: its bulk group, and how many its thread knows written
   };
   /// A thread of the cluster that runs.
   struct Who {
@@ -250,6 +254,6 @@ class GridOrder {
 
 /// For a copy of `thread`, where clusters hand over to each other. Records the failure.
 void check_copy_in_grid(Thread& thread, const void* address, size_t bytes, bool write, Location where,
-                        const int* box = nullptr);
+                        const TmaBox* box = nullptr);
 
 }  // namespace cpu_device

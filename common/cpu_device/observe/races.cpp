@@ -1104,6 +1104,11 @@ void RaceChecker::report(Conflict conflict) {
          conflict.offset,
          [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); }});
     if (!why.empty()) text += ": " + why;
+    // As in global memory.
+    if (why.empty() && conflict.why == Why::two_writes && first_thread != second_thread &&
+        !first_is_operation && conflict.second_agent < thread_count_ &&
+        is_same_line(conflict.first_site, conflict.second_site))
+      text += ": should each store elements of its own?";
   }
   if (conflict.first_writes != conflict.second_writes &&
       !((conflict.first_site | conflict.second_site) & kEngineSite) &&

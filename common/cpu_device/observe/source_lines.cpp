@@ -81,6 +81,9 @@ std::string bare_name(std::string function) {
   }
   const size_t qualifiers = name.find_last_of(": ");
   if (qualifiers != std::string::npos) name.erase(0, qualifiers + 1);
+  // A shadow header renames what it wraps: readers know the name that the source has.
+  const std::string renamed = "_untimed";
+  if (name.size() > renamed.size() && name.ends_with(renamed)) name.resize(name.size() - renamed.size());
   return name == "operator" ? "a lambda" : name;
 }
 

@@ -120,9 +120,18 @@ void note_atomic(const void* object, size_t bytes, bool changes, const char* wha
 }
 
 void check_copy_in_grid(Thread& thread, const void* address, size_t bytes, bool write, Location where,
-                        const int* box) {
+                        const TmaBox* box) {
   GridOrder::Place place{nullptr, where, nullptr};
-  if (box) place.is_box = true, place.column = box[0], place.row = box[1];
+  if (box) {
+    place.is_box = true;
+    place.column = box->coordinates[0];
+    place.row = box->coordinates[1];
+    place.columns = static_cast<int>(box->map.box[0]);
+    place.rows = static_cast<int>(box->map.box[1]);
+    place.group =
+        thread.forgotten_store_groups + (thread.store_groups.empty() ? 0 : thread.store_groups.size() - 1);
+    place.waited_for = thread.written_store_groups_known;
+  }
   check_order_in_grid(thread, address, bytes, write, AccessKind::plain, place);
 }
 

@@ -25,7 +25,7 @@ std::string blame_global_access([[maybe_unused]] Thread& thread, const void* glo
 }
 
 void note_global_access(Thread& thread, const void* global, size_t bytes, bool write, Location where,
-                        bool is_atomic, const int* box) {
+                        bool is_atomic, const TmaBox* box) {
   if (!is_atomic) check_copy_in_grid(thread, global, bytes, write, where, box);
   GlobalAccesses* const accesses = thread.cluster.global_accesses();
   if (!accesses) return;

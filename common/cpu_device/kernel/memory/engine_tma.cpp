@@ -153,7 +153,7 @@ void count_box(Thread& thread, const TmaBox& box, bool load, Location where, boo
     counter.bulk_access(Space::global, reinterpret_cast<uintptr_t>(piece.global), piece.bytes,
                         /*write=*/!load);
     note_global_access(thread, piece.global, piece.bytes, /*write=*/!load, where, is_atomic,
-                       box.is_bulk ? nullptr : box.coordinates);
+                       box.is_bulk ? nullptr : &box);
   }
   counter.bulk_access(Space::shared, box.shared_offset, box.bytes(), /*write=*/load);
 }

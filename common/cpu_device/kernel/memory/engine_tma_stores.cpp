@@ -264,6 +264,7 @@ void tma_store_wait(unsigned in_flight, bool only_read, Location where) {
     }
   }
   thread.read_store_groups_known = std::max(thread.read_store_groups_known, end);
+  if (!only_read) thread.written_store_groups_known = std::max(thread.written_store_groups_known, end);
   while (thread.forgotten_store_groups < end && !thread.store_groups.front().writing) {
     thread.store_groups.pop_front();
     ++thread.forgotten_store_groups;

@@ -385,6 +385,35 @@ TEST_CASE("stores are told apart to the byte, also where two pages of the checke
         }) == "");
 }
 
+TEST_CASE("two boxes that overlap are told apart by their sizes") {
+  std::vector<__nv_bfloat16> matrix(64 * 128);
+  const auto two_boxes = [&](const CUtensorMap& map, int row, int column) {
+    return blame({}, true, [&] {
+      if (threadIdx.x != 0 || blockIdx.x > 1) return;
+      ptx::tma_store(&map, &ladder::shared_storage<char[128]>(), blockIdx.x * column, blockIdx.x * row);
+      ptx::tma_store_commit();
+      ptx::tma_store_wait<0>();
+    });
+  };
+  const CUtensorMap map = map_of(matrix.data(), 64, 128, 4, CU_TENSOR_MAP_SWIZZLE_NONE, 16);
+  CHECK_THAT(two_boxes(map, 0, 2),
+             ContainsSubstring("\n  the box from row 0, column 0 on and the box from row 0, column 2 on "
+                               "overlap: a box has 16 columns, and the next begins 2 columns to the right: "
+                               "is the box of the tensor map too wide?\n"));
+  CHECK_THAT(
+      two_boxes(map, 1, 0),
+      ContainsSubstring("overlap: a box has 4 rows, and the next begins 1 row below: is the box of the "
+                        "tensor map too high?\n"));
+  CHECK_THAT(two_boxes(map, 0, 4),  // as many columns as a box has rows
+             ContainsSubstring("the next begins 4 columns to the right: are row and column exchanged, or is "
+                               "the box of the tensor map too wide?\n"));
+  CHECK_THAT(two_boxes(map, 1, 8),
+             ContainsSubstring("overlap: a box has 4 rows and 16 columns: does each block store tiles of its "
+                               "own?\n"));
+  CHECK(two_boxes(map, 4, 0) == "");
+  CHECK(two_boxes(map, 0, 16) == "");
+}
+
 TEST_CASE("copies between two blocks that nothing orders are named") {
   std::vector<__nv_bfloat16> row(64);
   const CUtensorMap map = map_of(row.data(), 1, 64, 1, CU_TENSOR_MAP_SWIZZLE_NONE);
@@ -415,6 +444,25 @@ TEST_CASE("copies between two blocks that nothing orders are named") {
       ContainsSubstring("race in global memory: block (0,0,0) warp 0 lane 0 and warp 1 lane 0 both store "
                         "the same elements, and nothing orders the two\n  both store the box from row 0, "
                         "column 0 on: should each store tiles of its own?\n"));
+  // One thread's own stores have no order either, until it has waited for more than that they are read.
+  const auto store_twice = [&](bool waits) {
+    return blame({}, true, [&] {
+      if (blockIdx.x != 0 || threadIdx.x != 0) return;
+      for (int i = 0; i < 2; ++i) {
+        ptx::tma_store(&shared_map, &ladder::shared_storage<char[128]>(), 0, 0);
+        ptx::tma_store_commit();
+        if (waits)
+          ptx::tma_store_wait<0>();
+        else
+          ptx::tma_store_wait_read<0>();
+      }
+    });
+  };
+  CHECK_THAT(store_twice(/*waits=*/false),
+             ContainsSubstring("race in global memory: block (0,0,0) warp 0 lane 0 stores the same elements "
+                               "twice by TMA, and nothing orders the two\n  both store the box from row 0, "
+                               "column 0 on: should each store a tile of its own?"));
+  CHECK(store_twice(/*waits=*/true) == "");
   REQUIRE(cudaFree(memory) == cudaSuccess);
   unsigned arrivals = 0;
   CHECK(blame({}, true, [&] {
