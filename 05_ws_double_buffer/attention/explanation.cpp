@@ -422,8 +422,9 @@ std::string describe(const Attention& p, const std::vector<__nv_bfloat16>& o,
     queries.insert(row.row % p.length);
     ++infinite;
   }
+  if (infinite == rows.size()) return "all rows are NaN or infinite";
   std::string text = describe_wrong(p, rows);
-  if (!infinite || infinite == rows.size()) return text;
+  if (!infinite) return text;
   if (queries.size() == 1)
     return text + fmt::format("; query {}{} is NaN or infinite", *queries.begin(),
                               infinite > 1 ? fmt::format(" of {} heads", infinite) : "");

@@ -398,6 +398,7 @@ TEST_CASE("attention: a wrong O that a known mistake explains is explained by it
        {.keys_seen = -2},
        "elements are wrong\n  294 of 300 rows are wrong, the first is 0, the last 299; 2 rows are NaN or "
        "infinite, the first is 0, the last 1"},
+      {Extent{1, 1, 1, 1, true}, {.keys_seen = -1}, "elements are wrong\n  all rows are NaN or infinite"},
       {full, {.v_later = 128, .spoilt_row = 7}, "elements are wrong\n  all rows are wrong"},
       {full, {.exchanges = true, .spoilt_row = 7}, "elements are wrong\n  all rows are wrong"},
       {full, {.q_half_twice = 1, .spoilt_row = 7}, "elements are wrong\n  all rows are wrong"},
