@@ -71,6 +71,9 @@ Module find_module(uintptr_t address) {
 std::string bare_name(std::string function) {
   const std::string anonymous = "(anonymous namespace)::";
   for (size_t at; (at = function.find(anonymous)) != std::string::npos;) function.erase(at, anonymous.size());
+  const std::string tag = "[abi:";  // of a function that returns a std::string: "name[abi:cxx11](int)"
+  for (size_t at; (at = function.find(tag)) != std::string::npos;)
+    function.erase(at, function.find(']', at) - at + (function.find(']', at) != std::string::npos));
   const std::string with_arguments = function.substr(0, function.find('('));
   std::string name;
   int depth = 0;
