@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,13 +48,16 @@ class Verifier {
   /// The product after an epilogue.
   static Reference finished(const Problem& problem, const ReferenceEpilogue& epilogue);
   /// Explains wrong elements of A · B, with the first B.
-  static Explain explain_product_of(const Problem& problem, bool is_exact);
+  Explain explain_product_of(const Problem& problem, bool is_exact);
+  std::string explain_nan(const WrongElements& wrong) const;
+  Verdict with_innocent_reads(Verdict verdict);
   std::string run(const Problem& problem, const Multiply& multiply, const std::string& context);
 
   Shape shape_;
   uint64_t seed_;
   OutputMatrix c_;
   std::optional<Problem> integers_, normal_;
+  std::set<std::string> innocent_reads_;  ///< lines that have read unwritten memory, and the result was right
 };
 
 /// The largest magnitude of integers for which nearly every sum of k products stays below 256 (three
