@@ -640,6 +640,41 @@ std::string explain_open_copies(const Thread& thread) {
          "commit in each round";
 }
 
+/// A TMA store of `issuer` may still read what `writer` overwrites: which commit or wait of the issuer is
+/// missing, or what must order its wait and the write.
+std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const Thread& writer) {
+  if (!issued_in) return "";
+  const std::string store = "the TMA store of " + describe(issuer);
+  const uint64_t committed =
+      issuer.forgotten_store_groups + (issuer.store_groups.empty() ? 0 : issuer.store_groups.size() - 1);
+  const bool has_waited = issuer.last_store_wait.epoch > issued_in;
+  const std::string wait = "its wait for TMA stores at " + own_place(issuer.last_store_wait.where);
+  for (size_t i = 0; i < issuer.store_groups.size(); ++i) {
+    const auto& operations = issuer.store_groups[i].race_operations;
+    if (std::none_of(operations.begin(), operations.end(),
+                     [&](const AsyncOperation& one) { return one.issue_epoch() == issued_in; }))
+      continue;
+    const uint64_t group = issuer.forgotten_store_groups + i;
+    if (group == committed)
+      return "no tma_store_commit of the thread that issues " + store + " comes behind it" +
+             (has_waited ? ", so that " + wait + " does not cover it" : "");
+    if (group < issuer.read_store_groups_known) break;
+    if (!has_waited) return "no tma_store_wait_read of the thread that issues " + store + " comes between";
+    return wait +
+           (issuer.store_groups_left == 1
+                ? std::string(" leaves out the newest group")
+                : print(" leaves out the %u newest groups", issuer.store_groups_left)) +
+           " of stores, and with it " + store;
+  }
+  if (!has_waited || &issuer == &writer) return "";
+  return describe(issuer) + " waits for its TMA store at " + own_place(issuer.last_store_wait.where) +
+         ", and nothing orders that before the write of " +
+         (issuer.warp == writer.warp
+              ? print("lane %u of the same warp: lanes do not run in step, so a __syncwarp must come between",
+                      writer.lane)
+              : describe(writer) + ": a barrier must come between");
+}
+
 /// One of the two waits in a __syncthreads to which the other has not come: who does, and who has not; else
 /// nothing.
 std::string explain_absence(const Thread& first, const Thread& second) {
@@ -721,6 +756,12 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
     std::string late = is_copy ? explain_late_commit(issuer, issued_in, accesses.offset) : "";
     if (late.empty() && is_copy) late = explain_open_copies(issuer);
     if (!late.empty()) return late;
+    const bool is_read_early = copy_was_first || (accesses.reads_early && accesses.first_writes);
+    const std::string other = is_copy && is_read_early ? accesses.landed_and_unread() : "";
+    if (!other.empty())
+      return "no wait has covered this cp.async, and " + other +
+             ", whose copies have landed, is read by nobody: should the " +
+             (accesses.first_writes ? accesses.second_what : accesses.first_what) + " read another slot?";
     return where + " comes after the " + what + " is issued, but " +
            (what == "wgmma"
                 ? explain_wgmma_wait(issuer, issued_in, barrier)
@@ -737,13 +778,14 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
              own_place(second.block_barriers[met].where) + "), and the " + accesses.first_what +
              " that still wants what was there comes after it: should it fill another slot?";
   }
-  if (first.warp == second.warp && !accesses.first_is_operation && !accesses.second_is_operation)
+  if (first.warp == second.warp && !accesses.first_is_operation && !accesses.second_is_operation &&
+      !accesses.reads_of_other_warps())
     return where +
            print(
                " comes before both; these are lanes of warp %u, which do not run in step: a __syncwarp, at "
                "least, must come between",
                first.warp->index);
-  return where + " comes before both";
+  return where + " comes before both: another must come between";
 }
 
 /// The mask of the multicast that writes the byte in `target`; nothing where another copy does.
@@ -954,6 +996,12 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   }
   const Thread& reader = accesses.first_writes ? second : first;
   const uint32_t epoch_of_reader = accesses.first_writes ? accesses.second_epoch : accesses.first_epoch;
+  if (!accesses.reads_early &&
+      (accesses.first_writes ? accesses.second_what : accesses.first_what) == "TMA store")
+    if (std::string text =
+            explain_store_wait(reader, epoch_of_reader, accesses.first_writes ? first : second);
+        !text.empty())
+      return text;
   const bool reader_is_known = accesses.first_writes ? !accesses.second_is_operation || accesses.second_epoch
                                                      : !accesses.first_is_operation || accesses.first_epoch;
   if (accesses.reads_early && !accesses.note_of_writer.empty() && reader_is_known)
@@ -1011,6 +1059,19 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
         });
     if (relaxed.arrival) return explain_weak_arrival(relaxed, first, second);
   }
+  const Thread& of_write = accesses.first_writes ? first : second;
+  const bool reader_sends =
+      (accesses.first_writes ? accesses.second_what : accesses.first_what) == "TMA store" &&
+      !(accesses.first_writes ? accesses.first_is_operation : accesses.second_is_operation);
+  if (accesses.reads_early && reader_sends && first.warp == second.warp && &first != &second)
+    return print(
+        "lane %u writes, and lane %u of the same warp issues the TMA store: lanes do not run in step, "
+        "so a __syncwarp must come between",
+        of_write.lane, reader.lane);
+  if (first.block != second.block && !first.last_seen.barrier && !second.last_seen.barrier &&
+      !accesses.first_is_operation && !accesses.second_is_operation)
+    return "these are threads of two blocks of the cluster, " + describe(*first.block) + " and " +
+           describe(*second.block) + ": a cluster_sync must come between, and a __syncthreads is none";
   if (std::string text = explain_block_barrier(first, second, accesses); !text.empty()) return text;
   if (accesses.reads_early && accesses.first_writes && !accesses.first_is_operation && reader_is_known)
     if (std::string text = explain_writer_ahead(first, reader); !text.empty()) return text;

@@ -53,7 +53,6 @@ uint8_t mask_of(std::size_t cell, std::size_t begin, std::size_t end) {
 struct RaceChecker::Thread {
   VectorClock known, visible;
   uint32_t epoch = 1, visible_epoch = 0;
-  uint32_t last_issue = 0;             ///< its epoch when it issued its last operation
   std::vector<uint32_t> wgmma_issues;  ///< its epochs when it issued each wgmma of its warpgroup
   std::vector<uint32_t> queue_issues;  ///< and each operation of its own queue
   SyncObject fenced;                   ///< what it knew at its last fence
@@ -205,7 +204,7 @@ void RaceChecker::begin(unsigned blocks, unsigned threads_per_block, std::size_t
   if (!clocks_ || clocks_->components() < components) clocks_ = std::make_unique<ClockPool>(components);
   agent_epochs_.assign(components - thread_count_, 0);
   issuer_of_agent_.assign(components - thread_count_, kNobody);
-  issue_epoch_of_agent_.assign(components - thread_count_, 0);
+  issues_of_pool_.assign(pool_agents_, {});
   known_at_issue_.assign(components - thread_count_, {});
   note_of_agent_.assign(components - thread_count_, {});
 
@@ -399,17 +398,26 @@ void RaceChecker::issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy 
     op.site_ = site;
     name_site(site, what);
     issuer_of_agent_[op.agent_ - thread_count_] = thread;
-    issue_epoch_of_agent_[op.agent_ - thread_count_] = threads_[thread].epoch;
-    if (queue == Queue::none) known_at_issue_[op.agent_ - thread_count_] = threads_[thread].known;
+    op.first_issuer_ = thread;
+    op.issue_epoch_ = threads_[thread].epoch;
+    if (queue == Queue::none) {
+      known_at_issue_[op.agent_ - thread_count_] = threads_[thread].known;
+      issues_of_pool_[op.agent_ - first_pool_agent_].push_back({thread, op.issue_epoch_, {}});
+    }
     note_of_agent_[op.agent_ - thread_count_].clear();
   }
   Thread& t = threads_[thread];
-  t.last_issue = t.epoch;
   if (queue == Queue::warpgroup) t.wgmma_issues.push_back(t.epoch);
   if (queue == Queue::thread) t.queue_issues.push_back(t.epoch);
   meet(op.known_, first, t.known, thread, t.epoch);
   meet(op.visible_, first, t.visible, thread, t.visible_epoch);
   ++t.epoch;  // what the thread does from now on is not ordered before the operation
+}
+
+void RaceChecker::remember_epochs(const AsyncOperation& op) {
+  std::vector<uint32_t>& epochs = issues_of_pool_[op.agent_ - first_pool_agent_].back().epochs;
+  epochs.reserve(threads_.size());
+  for (const Thread& thread : threads_) epochs.push_back(thread.epoch);
 }
 
 void RaceChecker::annotate(const AsyncOperation& op, std::string note) {
@@ -464,8 +472,8 @@ void RaceChecker::rely_on(unsigned thread, unsigned block, std::size_t offset, s
   }
 }
 
-bool RaceChecker::is_of_block(unsigned agent, unsigned block) const {
-  return thread_of(agent) / threads_per_block_ == block;
+bool RaceChecker::is_of_block(unsigned agent, uint32_t epoch, unsigned block) const {
+  return thread_of(agent, epoch) / threads_per_block_ == block;
 }
 
 void RaceChecker::report_suspicions(unsigned block) {
@@ -483,7 +491,7 @@ void RaceChecker::leave(unsigned block) {
   }
   const uint32_t* counts = clocks_->counts(known.clock);
   const auto check_known = [&](std::size_t cell, unsigned agent, uint32_t epoch, bool write, Site site) {
-    if (counts[agent] >= epoch || is_of_block(agent, block) || reported_) return;
+    if (counts[agent] >= epoch || is_of_block(agent, epoch, block) || reported_) return;
     reported_ = true;
     report_(fmt::format(
         "block {} of the cluster leaves while its shared memory ({}) may still be reached from another "
@@ -538,7 +546,7 @@ RaceChecker::Accessor RaceChecker::accessor(const AsyncOperation& op) const {
           op.site_,
           static_cast<uint16_t>(kAsyncGroup | queue),
           1u,
-          issuer_of_agent_[queue]};
+          op.first_issuer_};
 }
 
 void RaceChecker::check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes,
@@ -571,7 +579,8 @@ void RaceChecker::check_cell(const Accessor& who, Cell& cell, uint8_t mask, unsi
   // writes.
   const bool has_reads = write && cell.reads.lanes;
   if (who.kind == AccessKind::atomic) note_guess(who, cell);
-  const bool others_read = has_reads && cell.readers & ~bit_of_reader(thread_of(cell.writer));
+  const bool others_read =
+      has_reads && cell.readers & ~bit_of_reader(thread_of(cell.writer, cell.write_epoch));
   if (others_read) check_reads(who, cell, mask, block, offset);
   if (cell.write_mask & mask && !reported_) check_last_write(who, cell, mask, block, offset, write);
   if (has_reads && !others_read && !reported_) check_reads(who, cell, mask, block, offset);
@@ -679,37 +688,38 @@ void RaceChecker::note_guess(const Accessor& who, const Cell& cell) {
 /// Readers share bits with others now and then.
 uint64_t RaceChecker::bit_of_reader(unsigned thread) { return uint64_t{1} << thread / kWarpLanes % 64; }
 
-unsigned RaceChecker::thread_of(unsigned agent) const {
-  return agent < thread_count_ ? agent : issuer_of_agent_[agent - thread_count_];
+/// Who did, or issued, what the agent did in its own `epoch`.
+unsigned RaceChecker::thread_of(unsigned agent, uint32_t epoch) const {
+  if (agent < thread_count_) return agent;
+  if (agent < first_pool_agent_ || agent >= first_thread_queue_)
+    return issuer_of_agent_[agent - thread_count_];
+  return issues_of_pool_[agent - first_pool_agent_][epoch - 1].thread;
 }
 
 /// `who` reads without being ordered after the last write.
 RaceChecker::Why RaceChecker::why_read_after(const Accessor& who, const Cell& cell) const {
-  const unsigned writer_thread = thread_of(cell.writer);
+  const unsigned writer_thread = thread_of(cell.writer, cell.write_epoch);
   const Thread& writer = threads_[writer_thread];
   const bool reads_later = who.agent >= thread_count_;
   // The writer was told of the operation, and that is done only when it is to be waited for no more.
   if (reads_later && who.thread != writer_thread) {
     const uint32_t issue = epoch_of(who.agent, who.epoch);
-    if (issue && knew_at_write(cell, who.thread, issue)) return Why::overwritten;
+    if (issue && !had_written_before_issue(who, cell) && knew_at_write(cell, who.thread, issue))
+      return Why::overwritten;
   }
-  // What its own warpgroup, or thread, has written since it issued the operation.
-  if (reads_later && cell.writer < thread_count_ && cell.write_epoch > writer.last_issue &&
-      is_issuer(who.agent, cell.writer))
-    return Why::overwritten;
+  if (reads_later && has_written_since(who, cell)) return Why::overwritten;
   // Or a copy of one of its threads that was issued after it.
   if (reads_later && who.agent < first_pool_agent_ && cell.writer >= thread_count_ &&
-      is_issuer(who.agent, writer_thread)) {
+      is_issuer(who.agent, who.epoch, writer_thread)) {
     const std::vector<uint32_t>& issues = writer.wgmma_issues;
     if (issues.size() >= who.epoch && epoch_of(cell.writer, cell.write_epoch) > issues[who.epoch - 1])
       return Why::overwritten;
   }
   // The reader comes after the issue of the copy that writes, so what it wants is the copy.
   if (cell.writer >= thread_count_) {
-    const unsigned issuer = thread_of(cell.writer);
-    const unsigned queue = cell.writer - thread_count_;
-    const bool is_last = agent_epochs_[queue] == cell.write_epoch;
-    if (who.thread == issuer || (is_last && who.knows(issuer, issue_epoch_of_agent_[queue])))
+    const unsigned issuer = writer_thread;
+    const bool is_last = agent_epochs_[cell.writer - thread_count_] == cell.write_epoch;
+    if (who.thread == issuer || (is_last && who.knows(issuer, epoch_of(cell.writer, cell.write_epoch))))
       return Why::early_read_later;
   }
   if (!cell.write_epoch_before || had_read_before(who, cell) ||
@@ -721,6 +731,22 @@ RaceChecker::Why RaceChecker::why_read_after(const Accessor& who, const Cell& ce
   return reads_later ? Why::unordered_async : Why::unordered;
 }
 
+/// Has a thread that issued the operation `who` written the cell itself since?
+bool RaceChecker::has_written_since(const Accessor& who, const Cell& cell) const {
+  if (cell.writer >= thread_count_ || !is_issuer(who.agent, who.epoch, cell.writer)) return false;
+  if (who.agent >= first_pool_agent_) return cell.write_epoch > epoch_of(who.agent, who.epoch);
+  const std::vector<uint32_t>& issues = threads_[cell.writer].wgmma_issues;
+  return issues.size() >= who.epoch && cell.write_epoch > issues[who.epoch - 1];
+}
+
+/// Is the write known to have come before the issue of the operation `who`, in this run?
+bool RaceChecker::had_written_before_issue(const Accessor& who, const Cell& cell) const {
+  if (cell.writer >= thread_count_ || who.agent < first_pool_agent_ || who.agent >= first_thread_queue_)
+    return false;
+  const Issue& issue = issues_of_pool_[who.agent - first_pool_agent_][who.epoch - 1];
+  return !issue.epochs.empty() && cell.write_epoch < issue.epochs[cell.writer];
+}
+
 /// Did the last writer know what `thread` did in that epoch when it wrote, or issued the copy that wrote? Of
 /// operations in queues that is not kept, and what the writer knows now stands for it.
 bool RaceChecker::knew_at_write(const Cell& cell, unsigned thread, uint32_t epoch) const {
@@ -729,7 +755,7 @@ bool RaceChecker::knew_at_write(const Cell& cell, unsigned thread, uint32_t epoc
     return agent_epochs_[queue] == cell.write_epoch &&
            clocks_->counts(known_at_issue_[queue])[thread] >= epoch;
   }
-  return knows(thread_of(cell.writer), thread, epoch);
+  return knows(thread_of(cell.writer, cell.write_epoch), thread, epoch);
 }
 
 /// Had `who` read what the write before the last left? Its warp speaks for it, unless the writer is of that
@@ -787,8 +813,8 @@ RaceChecker::Why RaceChecker::why_write_after(const Accessor& who, const Cell& c
 }
 
 /// Is `thread` one of those that issue the operations of the agent?
-bool RaceChecker::is_issuer(unsigned agent, unsigned thread) const {
-  if (agent >= first_pool_agent_) return thread_of(agent) == thread;
+bool RaceChecker::is_issuer(unsigned agent, uint32_t epoch, unsigned thread) const {
+  if (agent >= first_pool_agent_) return thread_of(agent, epoch) == thread;
   return agent_of_warpgroup(thread) == agent;
 }
 
@@ -858,7 +884,7 @@ void RaceChecker::find_earlier_read(const Accessor& who, const Cell& cell, Reads
     const bool is_same = reads->group == who.read_group
                              ? (reads->lanes & who.read_lane) != 0
                              : (reads->group & who.read_group & kAsyncGroup) != 0 &&
-                                   thread_of(reads->agent(lane, thread_count_)) == who.thread;
+                                   thread_of(reads->agent(lane, thread_count_), reads->epoch) == who.thread;
     if (is_same && reads->earlier_epoch) {
       fresh.earlier_epoch = reads->earlier_epoch;
       fresh.earlier_agent = reads->earlier_agent;
@@ -964,13 +990,12 @@ std::string RaceChecker::describe_agent(unsigned agent, uint32_t epoch, bool wri
   std::string text = what_is_done(site, write);
   if (site & kEngineSite) text += " (" + (role ? role : role_of(site, write)) + ")";
   if (agent < thread_count_) return text + " by " + describe_(agent);
-  // An agent of the pool may have been used again since.
   const unsigned queue = agent - thread_count_;
-  if (agent < first_pool_agent_)
-    return text + " issued by the warpgroup of " + describe_(issuer_of_agent_[queue]);
-  return agent_epochs_[queue] == epoch || agent >= first_thread_queue_
-             ? text + " issued by " + describe_(issuer_of_agent_[queue]) + note_of_agent_[queue]
-             : text;
+  const std::string issuer = describe_(thread_of(agent, epoch));
+  if (agent < first_pool_agent_) return text + " issued by the warpgroup of " + issuer;
+  // An agent of the pool may have been used again since.
+  const bool is_last = agent_epochs_[queue] == epoch || agent >= first_thread_queue_;
+  return text + " issued by " + issuer + (is_last ? note_of_agent_[queue] : "");
 }
 
 std::string RaceChecker::describe(const Conflict& conflict) const {
@@ -1012,15 +1037,13 @@ std::string RaceChecker::describe(const Conflict& conflict) const {
   return "";
 }
 
-/// The epoch in which the agent's thread did or issued what it did in its own `epoch`; 0 if that is not
-/// known.
+/// The epoch in which the agent's thread did or issued what it did in its own `epoch`.
 uint32_t RaceChecker::epoch_of(unsigned agent, uint32_t epoch) const {
   if (agent < thread_count_) return epoch;
   const unsigned queue = agent - thread_count_;
   if (agent < first_pool_agent_) return threads_[issuer_of_agent_[queue]].wgmma_issues[epoch - 1];
   if (agent >= first_thread_queue_) return threads_[agent - first_thread_queue_].queue_issues[epoch - 1];
-  // An agent of the pool may have been used again since, for another thread.
-  return agent_epochs_[queue] == epoch ? issue_epoch_of_agent_[queue] : 0;
+  return issues_of_pool_[agent - first_pool_agent_][epoch - 1].epoch;
 }
 
 std::string RaceChecker::describe_last_write(unsigned block, std::size_t offset) const {
@@ -1055,6 +1078,53 @@ uint32_t RaceChecker::last_read_at(Site site, unsigned block, unsigned thread) c
   return last;
 }
 
+/// Does the line of the site read what threads of other warps than the reader's have written?
+bool RaceChecker::reads_of_other_warps(Site read, unsigned block) const {
+  std::map<Site, bool> is_of_line;
+  const auto is_there = [&](Site site) {
+    const auto [entry, is_new] = is_of_line.try_emplace(site, false);
+    if (is_new) entry->second = site == read || is_same_line(site, read);
+    return entry->second;
+  };
+  const Shadow& shadow = shadows_[block];
+  const std::size_t cells = shadow.whole.size() * kChunkCells;
+  for (std::size_t i = 0; i < cells; i += shadow.is_split[i / kChunkCells] ? 1 : kChunkCells) {
+    const Cell& cell = shadow.cell(i);
+    if (!cell.write_epoch) continue;
+    const unsigned warp = thread_of(cell.writer, cell.write_epoch) / kWarpLanes;
+    for (const Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
+      const auto lane = static_cast<unsigned>(__builtin_ctz(reads->lanes));
+      const unsigned reader = thread_of(reads->agent(lane, thread_count_), reads->epoch);
+      if (reader / kWarpLanes != warp && is_there(reads->site)) return true;
+      if (!reads->next) break;
+    }
+  }
+  return false;
+}
+
+std::string RaceChecker::landed_and_unread(const Conflict& conflict) const {
+  const auto element_of = [&](std::size_t offset) {
+    const std::string name = name_of_byte(offset);
+    return name.substr(0, name.find(']') + 1);  // nothing where it has no index
+  };
+  const std::string read = element_of(conflict.offset);
+  const std::string array = read.substr(0, read.find('[') + 1);
+  if (array.empty()) return "";
+  const unsigned reader = conflict.first_writes ? thread_of(conflict.second_agent, conflict.second_epoch)
+                                                : thread_of(conflict.first_agent, conflict.first_epoch);
+  const uint32_t* const known = clocks_->counts(threads_[reader].known);
+  const Shadow& shadow = shadows_[conflict.block];
+  const std::size_t cells = shadow.whole.size() * kChunkCells;
+  for (std::size_t i = 0; i < cells; i += shadow.is_split[i / kChunkCells] ? 1 : kChunkCells) {
+    const Cell& cell = shadow.cell(i);
+    if (!cell.write_epoch || cell.reads.lanes || cell.writer < first_thread_queue_) continue;
+    if (known[cell.writer] < cell.write_epoch) continue;
+    const std::string element = element_of(i * kCellBytes);
+    if (element != read && element.compare(0, array.size(), array) == 0) return element;
+  }
+  return "";
+}
+
 void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
@@ -1069,8 +1139,9 @@ void RaceChecker::report(Conflict conflict) {
   const std::string operand = shared_operand(first, second);
   // Several calls of one copying function look alike.
   const auto place_of = [](const OwnLine& line, const std::string& what) {
-    return line.caller.empty() || what != "cp.async" ? line.place
-                                                     : line.place + ", called from " + line.caller + ",";
+    return line.caller.empty() || (what != "cp.async" && what != "store")
+               ? line.place
+               : line.place + ", called from " + line.caller + ",";
   };
   const std::string first_what = what_is_done(conflict.first_site, conflict.first_writes),
                     second_what = what_is_done(conflict.second_site, conflict.second_writes);
@@ -1083,14 +1154,13 @@ void RaceChecker::report(Conflict conflict) {
                   name, operand.empty() || name.rfind(operand, 0) == 0 ? "" : " (" + operand + ")",
                   describe(conflict), place_of(first, first_what), verb(conflict.first_writes), first_what,
                   place_of(second, second_what), verb(conflict.second_writes), second_what);
+  const unsigned first_thread = thread_of(conflict.first_agent, conflict.first_epoch),
+                 second_thread = thread_of(conflict.second_agent, conflict.second_epoch);
   if (conflict.why == Why::two_writes)
-    text += thread_of(conflict.first_agent) == thread_of(conflict.second_agent)
-                ? ": both of " + describe_(thread_of(conflict.first_agent))
-                : ": of " + describe_(thread_of(conflict.first_agent)) + " and " +
-                      describe_(thread_of(conflict.second_agent));
+    text += first_thread == second_thread
+                ? ": both of " + describe_(first_thread)
+                : ": of " + describe_(first_thread) + " and " + describe_(second_thread);
   if (explain_unordered_) {
-    const unsigned first_thread = thread_of(conflict.first_agent),
-                   second_thread = thread_of(conflict.second_agent);
     const bool first_is_operation = conflict.first_agent >= thread_count_;
     const unsigned writer = conflict.first_writes ? conflict.first_agent : conflict.second_agent;
     const std::string why = explain_unordered_(
@@ -1102,7 +1172,12 @@ void RaceChecker::report(Conflict conflict) {
          conflict.first_writes, conflict.why == Why::two_writes, conflict.why == Why::no_proxy_fence,
          first_what, second_what, writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : "",
          conflict.offset,
-         [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); }});
+         [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); },
+         [&] {
+           return reads_of_other_warps(conflict.first_writes ? conflict.second_site : conflict.first_site,
+                                       conflict.block);
+         },
+         [&] { return landed_and_unread(conflict); }});
     if (!why.empty()) text += ": " + why;
     // As in global memory.
     if (why.empty() && conflict.why == Why::two_writes && first_thread != second_thread &&

@@ -66,6 +66,8 @@ class SyncObject {
 class AsyncOperation {
  public:
   bool started() const { return issuers_ != 0; }
+  /// The epoch of its first issuer when that issued it.
+  uint32_t issue_epoch() const { return issue_epoch_; }
 
  private:
   friend class RaceChecker;
@@ -79,6 +81,8 @@ class AsyncOperation {
   };
   Common known_, visible_;
   unsigned issuers_ = 0;
+  unsigned first_issuer_ = 0;
+  uint32_t issue_epoch_ = 0;
   unsigned agent_ = 0;
   uint32_t epoch_ = 0;
   Proxy proxy_ = Proxy::generic;
@@ -106,6 +110,11 @@ class RaceChecker {
     /// In which epoch a thread has last read in this block what the line of the first reads; 0 if it is not
     /// known to have.
     std::function<uint32_t(unsigned thread)> last_read_there = nullptr;
+    /// Does the line that reads also read what threads of other warps write?
+    std::function<bool()> reads_of_other_warps = nullptr;
+    /// "smem.a[2]": of the same array as the byte, what a cp.async has written that the reader knows to have
+    /// landed, and that nobody has read; or nothing.
+    std::function<std::string()> landed_and_unread = nullptr;
   };
   using ExplainUnordered = std::function<std::string(const Unordered&)>;
 
@@ -168,6 +177,9 @@ class RaceChecker {
   /// `thread` issues an operation. An operation of several threads (wgmma) is issued once by each: it may
   /// rely on nothing but what all of them know. `what` is a literal: "cp.async", "TMA load", "wgmma".
   void issue(AsyncOperation& op, unsigned thread, Queue queue, Proxy proxy, const char* what, Site site);
+  /// The operation, which was just issued, will read at an unknown moment. A report about it then knows what
+  /// other threads had written before it was issued.
+  void remember_epochs(const AsyncOperation& op);
   /// What reports add to who issued the operation: " for full[1]".
   void annotate(const AsyncOperation& op, std::string note);
   /// `thread` waited for the operation: wgmma.wait_group, cp.async.wait_group, bulk.wait_group.
@@ -254,7 +266,7 @@ class RaceChecker {
   Accessor accessor(unsigned thread, Site site) const;
   Accessor accessor(const AsyncOperation& op) const;
   void check(const Accessor& who, unsigned block, std::size_t offset, std::size_t bytes, bool write);
-  bool is_of_block(unsigned agent, unsigned block) const;
+  bool is_of_block(unsigned agent, uint32_t epoch, unsigned block) const;
   /// Is it a copy whose bytes an mbarrier counts?
   bool is_counted_copy(unsigned agent) const {
     return agent >= thread_count_ && !note_of_agent_[agent - thread_count_].empty();
@@ -270,8 +282,10 @@ class RaceChecker {
   void note_guess(const Accessor& who, const Cell& cell);
   void check_reads(const Accessor& who, const Cell& cell, uint8_t mask, unsigned block, std::size_t offset);
   static uint64_t bit_of_reader(unsigned thread);
-  unsigned thread_of(unsigned agent) const;
-  bool is_issuer(unsigned agent, unsigned thread) const;
+  unsigned thread_of(unsigned agent, uint32_t epoch) const;
+  bool is_issuer(unsigned agent, uint32_t epoch, unsigned thread) const;
+  bool has_written_since(const Accessor& who, const Cell& cell) const;
+  bool had_written_before_issue(const Accessor& who, const Cell& cell) const;
   bool knew_at_write(const Cell& cell, unsigned thread, uint32_t epoch) const;
   bool had_read_before(const Accessor& who, const Cell& cell) const;
   Why why_read_after(const Accessor& who, const Cell& cell) const;
@@ -289,6 +303,8 @@ class RaceChecker {
                              const char* role = nullptr) const;
   std::string role_of(Site site, bool write) const;
   uint32_t last_read_at(Site site, unsigned block, unsigned thread) const;
+  bool reads_of_other_warps(Site read, unsigned block) const;
+  std::string landed_and_unread(const Conflict&) const;
   std::string describe_site(Site site) const;
   std::string name_of_byte(std::size_t offset) const;
   OwnLine own_line_of(Site site) const;
@@ -313,7 +329,13 @@ class RaceChecker {
   std::vector<Thread> threads_;
   std::vector<uint32_t> agent_epochs_;
   std::vector<unsigned> issuer_of_agent_;
-  std::vector<uint32_t> issue_epoch_of_agent_;  ///< of the issuer, when it issued the last operation
+  /// Who issued an operation, and in which epoch of that thread.
+  struct Issue {
+    unsigned thread;
+    uint32_t epoch;
+    std::vector<uint32_t> epochs;  ///< of all threads; empty where nobody asked for them
+  };
+  std::vector<std::vector<Issue>> issues_of_pool_;  ///< all operations of each agent of the pool
   std::vector<VectorClock> known_at_issue_;  ///< by the issuer of the last operation of an agent of the pool
   std::vector<std::string> note_of_agent_;
 

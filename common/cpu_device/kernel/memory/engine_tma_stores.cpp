@@ -70,6 +70,7 @@ void store_box(Thread& thread, const TmaBox& box, BulkReduction reduction, Eleme
   if (RaceChecker* races = cluster.races()) {
     races->issue(store->race_operation, thread.number, RaceChecker::Queue::none, Proxy::async, "TMA store",
                  cluster.site(where));
+    races->remember_epochs(store->race_operation);
     group.race_operations.push_back(store->race_operation);
   }
   // The hardware may start a store when it is issued, not when it is committed.
@@ -265,6 +266,8 @@ void tma_store_wait(unsigned in_flight, bool only_read, Location where) {
   }
   thread.read_store_groups_known = std::max(thread.read_store_groups_known, end);
   if (!only_read) thread.written_store_groups_known = std::max(thread.written_store_groups_known, end);
+  thread.last_store_wait = {where, cluster.races() ? cluster.races()->epoch(thread.number) : 0};
+  thread.store_groups_left = static_cast<unsigned>(committed - end);
   while (thread.forgotten_store_groups < end && !thread.store_groups.front().writing) {
     thread.store_groups.pop_front();
     ++thread.forgotten_store_groups;
@@ -293,8 +296,11 @@ void check_stores_at_exit(Thread& thread) {
   if (thread.store_groups.empty()) return;
   if (!thread.store_groups.back().race_operations.empty() || thread.store_groups.back().where.line) {
     check_early_stores(thread);
-    thread.cluster.fail(thread, "the thread exits with TMA stores that were never committed",
-                        thread.store_groups.back().where);
+    thread.cluster.fail(
+        thread,
+        "the thread exits with TMA stores that were never committed: none of its waits covers them, so what "
+        "they still read may be overwritten, or be gone with the block",
+        thread.store_groups.back().where);
   }
   for (uint64_t number = thread.read_store_groups_known; number < committed_groups(thread); ++number) {
     const TmaStoreGroup& group = group_of(thread, number);

@@ -554,7 +554,7 @@ TEST_CASE("blocks load and store through mapped addresses between two cluster.sy
 TEST_CASE("a mapped load that no cluster.sync orders after the store is a race") {
   if (!instrumented()) return;
   const CheckRaces checked;
-  check_named_always("race in shared memory of block 1", [](Storage& shared) {
+  check_named_always("a cluster_sync must come between, and a __syncthreads is none", [](Storage& shared) {
     if (ptx::cluster_block_rank() == 1) shared.inbox[threadIdx.x] = 1.f;
     __syncthreads();
     if (is_thread(0)) shared.inbox[0] = ptx::map_shared(shared.inbox, 1)[5];

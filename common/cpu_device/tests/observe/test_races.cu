@@ -16,6 +16,7 @@
 
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/observe/races.hpp"
+#include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cpu_device/tests/pinned_vector.hpp"
 #include "common/cpu_device/tests/tensor_map.cuh"
 #include "common/cuda/launch.cuh"
@@ -515,6 +516,34 @@ TEST_CASE("an asynchronous operation knows nothing that its issuer does later") 
   CHECK_FALSE(scene.silent());
 }
 
+TEST_CASE("the issuer of a store is known after many others, and what is overwritten called so") {
+  Scene scene;
+  scene.write(5, 0);
+  scene.races.fence_proxy_async(5);
+  scene.block_barrier();
+  AsyncOperation store = scene.tma(5);
+  scene.races.remember_epochs(store);
+  for (int i = 0; i < 200; ++i) scene.tma(64);
+  scene.block_barrier();
+  scene.write(70, 0);  // of the next tile
+  scene.races.access(store, 0, 0, 2, /*write=*/false);
+  REQUIRE(scene.reports.size() == 1);
+  CHECK_THAT(scene.reports[0], ContainsSubstring(": overwritten while it may still be read: "));
+  CHECK_THAT(scene.reports[0], ContainsSubstring("TMA (a read) issued by block 0 warp 0 lane 5 at"));
+}
+
+TEST_CASE("a write that came before the issue is not called one of the next tile, whatever is known since") {
+  Scene scene;
+  scene.write(5, 0);
+  scene.races.fence_proxy_async(5);
+  AsyncOperation store = scene.tma(4);
+  scene.races.remember_epochs(store);
+  scene.block_barrier();
+  scene.races.access(store, 0, 0, 2, /*write=*/false);
+  REQUIRE(scene.reports.size() == 1);
+  CHECK_THAT(scene.reports[0], ContainsSubstring(": may be read before it is written: "));
+}
+
 TEST_CASE("a slot must not be filled again before its readers have released it") {
   const auto run = [](bool release) {
     Scene scene;
@@ -1010,6 +1039,41 @@ __global__ void fills_a_ring(const float* from, float* out) {
   __pipeline_wait_prior(0);
 }
 
+/// The same ring, of which the reader takes two slots alone.
+__global__ void reads_two_slots_of_three(const float* from, float* out) {
+  auto& smem = ladder::shared_storage<ThreeSlots>();
+  const unsigned t = threadIdx.x;
+  for (int step = 0; step < 2; ++step) {
+    copy_word(&smem.slots[step][t], &from[t]);
+    __pipeline_commit();
+  }
+  for (int step = 0; step < 6; ++step) {
+    __pipeline_wait_prior(1);
+    __syncthreads();
+    copy_word(&smem.slots[(step + 2) % 3][t], &from[t]);
+    __pipeline_commit();
+    out[t] = smem.slots[step % 2][kThreads - 1 - t];
+  }
+  __pipeline_wait_prior(0);
+}
+
+/// bf16 is passed to a function where it is read.
+__global__ void reads_bf16_too_early(float* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  auto* const values = reinterpret_cast<__nv_bfloat16*>(smem.values);
+  const unsigned t = threadIdx.x;
+  float sum = 0;
+  for (int round = 0; round < 2; ++round) {
+    values[t] = __float2bfloat16(1);
+#pragma unroll
+    for (int i = 1; i < 4; ++i)
+      sum += __bfloat162float(values[(t + i) % kThreads]) *  // reads bf16
+             __bfloat162float(values[(t + i) % kThreads]);   // reads it again
+    __syncthreads();
+  }
+  out[t] = sum;
+}
+
 /// The copy is committed in the right order, or behind the barrier.
 template <bool kCommitsFirst>
 __global__ void commits_a_copy(const float* from, float* out) {
@@ -1126,6 +1190,46 @@ TEST_CASE("a copy into the slot that is read next is told from one that nobody w
                         "another slot?\n") != report.npos;
   }
   CHECK(told > 0);
+}
+
+TEST_CASE("a reader of the wrong slot is asked for another, and no right wait is blamed") {
+  PinnedVector<float> from(kThreads), out(kThreads);
+  int asked = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const std::string report =
+        failure_of(schedule, kThreads, sizeof(ThreeSlots), reads_two_slots_of_three, from.data(), out.data());
+    CAPTURE(report);
+    CHECK(report.find("race in shared memory") != report.npos);
+    CHECK_THAT(report, !ContainsSubstring("leaves out the newest"));
+    asked += report.find(
+                 "smem.slots[2], whose copies have landed, is read by nobody: should the load read "
+                 "another slot?\n") != report.npos;
+  }
+  CHECK(asked > 0);
+}
+
+TEST_CASE("a read of bf16 is named with its own line") {
+  PinnedVector<float> out(kThreads);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules())
+    CHECK_THAT(failure_of(schedule, reads_bf16_too_early, out.data()),
+               ContainsSubstring(place_of("reads bf16") + " reads (load)") ||
+                   ContainsSubstring(place_of("reads it again") + " reads (load)"));
+}
+
+namespace {
+
+[[gnu::noinline]] const void* who_calls() { return __builtin_return_address(0); }
+
+[[gnu::noinline]] std::string describes_itself() {
+  return cpu_device::describe_call_site(reinterpret_cast<uintptr_t>(who_calls()));
+}
+
+}  // namespace
+
+TEST_CASE("a function that returns a string is named without the tag of its ABI") {
+  CHECK_THAT(describes_itself(), ContainsSubstring(" in describes_itself"));
+  CHECK_THAT(describes_itself(), !ContainsSubstring("cxx11"));
 }
 
 TEST_CASE("copies that no commit has closed where a wait counts groups are named") {
@@ -1290,6 +1394,27 @@ __global__ void store_tiles(const __grid_constant__ CUtensorMap map) {
   if (threadIdx.x == 32) ptx::tma_store_wait<0>();
 }
 
+/// What one warp forgets that fills a tile again and again, of which lane 0 has TMA store each.
+enum class Walk { nothing, commit, wait, syncwarp_behind_the_wait, syncwarp_before_the_store };
+
+template <Walk kForgets>
+__global__ void walk_over_tiles(const __grid_constant__ CUtensorMap map) {
+  auto& smem = ladder::shared_storage<StoredTiles>();
+  const unsigned lane = threadIdx.x;
+  for (int round = 0; round < 4; ++round) {
+    if (lane == 0 && kForgets != Walk::wait) ptx::tma_store_wait_read<0>();  // waits for the store
+    if (kForgets != Walk::syncwarp_behind_the_wait) __syncwarp();
+    smem.tile[2 * lane] = smem.tile[2 * lane + 1] = static_cast<uint16_t>(round);
+    ptx::fence_proxy_async();
+    if (kForgets != Walk::syncwarp_before_the_store) __syncwarp();
+    if (lane == 0) {
+      ptx::tma_store(&map, &smem.tile, 0, 0);
+      if (kForgets != Walk::commit) ptx::tma_store_commit();
+    }
+  }
+  if (lane == 0) ptx::tma_store_wait<0>();
+}
+
 struct LoadedTiles {
   alignas(128) uint16_t tiles[2][64];
   ladder::Pipeline<2> pipe;
@@ -1401,6 +1526,41 @@ TEST_CASE(
   }
   CHECK(named >= 3);
   CHECK(where_to_wait >= 1);
+}
+
+TEST_CASE("the next tile overwrites what a TMA store may still read: what its thread has left out is named") {
+  PinnedVector<__nv_bfloat16> out(64);
+  const CUtensorMap map = map_of_row(out.data());
+  const std::string overwritten = "overwritten while it may still be read";
+  const std::string issuer = "the TMA store of block (0,0,0) warp 0 lane 0";
+  int commits = 0, waits = 0, behind = 0, before = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const auto run = [&](auto kernel) { return failure_of(schedule, 32, sizeof(StoredTiles), kernel, map); };
+    const auto has = [](const std::string& text, const std::string& part) {
+      return text.find(part) != text.npos;
+    };
+    CHECK(run(walk_over_tiles<Walk::nothing>) == "");
+    const std::string commit = run(walk_over_tiles<Walk::commit>);
+    CHECK_THAT(commit, ContainsSubstring("that were never committed") ||
+                           (ContainsSubstring(overwritten) &&
+                            ContainsSubstring("no tma_store_commit of the thread that issues " + issuer)));
+    commits += has(commit, " comes behind it, so that its wait for TMA stores at " +
+                               place_of("waits for the store") + " does not cover it");
+    const std::string wait = run(walk_over_tiles<Walk::wait>);
+    CHECK_THAT(wait, ContainsSubstring(overwritten) &&
+                         ContainsSubstring("no tma_store_wait_read of the thread that issues " + issuer +
+                                           " comes between"));
+    waits += has(wait, "TMA store (a read) issued by block (0,0,0) warp 0 lane 0");
+    behind += has(run(walk_over_tiles<Walk::syncwarp_behind_the_wait>), "so a __syncwarp must come between");
+    const std::string early = run(walk_over_tiles<Walk::syncwarp_before_the_store>);
+    CHECK_THAT(early, ContainsSubstring("read before it "));
+    before += has(early, " of the same warp issues the TMA store: lanes do not run in step, so a __syncwarp");
+  }
+  CHECK(waits > 0);
+  CHECK(behind > 0);
+  CHECK(before > 0);
+  CAPTURE(commits);
 }
 
 TEST_CASE("what a loader waited for is that of the copy that overwrites, however late this lands") {
