@@ -67,7 +67,8 @@ struct Primitives {
 
 /// Those of the lesson's first step.
 struct ThroughL1 : Primitives {
-  using Primitives::Primitives;  ///< as for Primitives
+  /// As for Primitives.
+  using Primitives::Primitives;
   template <class Share, class Tile>
   __device__ __forceinline__ void copy(const Share& share, Tile& tile) {
     copy_share<16>(share, tile, [&](char* to, const char* from) {
