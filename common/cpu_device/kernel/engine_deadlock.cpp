@@ -476,6 +476,7 @@ class DeadlockRoot {
     if (!barrier.pending) return why_of_bytes(barrier);
     if (const Thread* const late = late_at(*root_, barrier)) return why_of_missed(barrier, *late);
     if (waits_for_new_slot(*root_, barrier)) return why_of_new_slot(barrier);
+    if (const std::string held = all_slots_held(barrier); !held.empty()) return held;
     std::vector<const Thread*> absent = absent_from(barrier);
     if (!absent.empty()) {
       const Mbarrier::Arrival* last_one = nullptr;
@@ -493,7 +494,10 @@ class DeadlockRoot {
       text = "only " + names_of(those) + " arrived (" + own_place(arrivals.front().where) + ")";
     } else {
       text = barrier.phase ? "nobody arrived in this phase" : "nobody has ever arrived there";
-      if (barrier.times_arrived.empty()) text += arrivals_elsewhere(barrier);
+      if (barrier.times_arrived.empty()) {
+        if (const std::string held = held_by_those_who_wait(barrier); !held.empty()) return text + held;
+        text += first_wait_of_each_block(barrier) + arrivals_elsewhere(barrier);
+      }
     }
     std::vector<const Thread*> gone;
     for (const Thread* thread : threads_)
@@ -532,6 +536,100 @@ class DeadlockRoot {
       }
     }
     return text;
+  }
+
+  /// Barriers at the same end of all slots.
+  static std::vector<const Mbarrier*> siblings_of(const Mbarrier& barrier) {
+    std::vector<const Mbarrier*> siblings;
+    for (const auto& other : barrier.block->mbarriers)
+      if (is_sibling(barrier, *other)) siblings.push_back(other.get());
+    return siblings;
+  }
+
+  /// Of threads that release slots, and wait for one more than there are, holding all.
+  std::string all_slots_held(const Mbarrier& empty) const {
+    if (!other_end(empty) || empty.is_full || !empty.arrivals.empty()) return "";
+    const std::vector<const Mbarrier*> slots = siblings_of(empty);
+    if (slots.size() < 2) return "";
+    const auto releases_of_group = [&](const Thread& thread) {
+      uint64_t most = 0;
+      for (const Thread* other : threads_) {
+        if (other->block != empty.block ||
+            other->ids.rank / kWarpgroupThreads != thread.ids.rank / kWarpgroupThreads)
+          continue;
+        uint64_t releases = 0;
+        for (const Mbarrier* slot : slots)
+          if (has_ever_arrived(*slot, *other)) releases += slot->times_arrived[other->number];
+        most = std::max(most, releases);
+      }
+      return most;
+    };
+    std::vector<const Thread*> those;
+    uint64_t waited = 0, released = 0;
+    std::string where;
+    for (const Thread* thread : threads_) {
+      if (thread->block != empty.block || thread->done || !is_at_mbarrier(*thread)) continue;
+      const auto filled = [&](const Mbarrier* slot) { return other_end(*slot) == &mbarrier_of(*thread); };
+      if (std::none_of(slots.begin(), slots.end(), filled)) continue;
+      uint64_t waits = 0;
+      for (const Mbarrier* slot : slots)
+        if (other_end(*slot)) waits += seen_by(*other_end(*slot), *thread);
+      const uint64_t releases = releases_of_group(*thread);
+      if (!releases || waits < releases + slots.size()) continue;
+      if (those.empty()) waited = waits, released = releases;
+      if (waits != waited || releases != released) continue;
+      those.push_back(thread);
+      for (const Mbarrier* slot : slots)
+        if (const std::string place = place_of_arrival(*slot, *thread); where.find(place) == where.npos)
+          where += place;
+    }
+    if (those.empty()) return "";
+    const std::string who = names_of(those), full = name_of(mbarrier_of(*those.front()));
+    const bool several = are_several(who);
+    return who + (several ? " have" : " has") + " waited " + times(waited) + " for a slot of " +
+           full.substr(0, full.rfind('[')) + ", and released " + times(released) + where +
+           (waited / 2 == released ? ", one release for two waits" : "") +
+           (several ? ": they hold" : ": it holds") + print(" all %zu slots, and", slots.size()) +
+           (several ? " wait" : " waits") + " for one more at " + own_place(those.front()->wait.where) +
+           ": is a release missing, or a wait too many?";
+  }
+
+  /// Of threads that fill slots and empty them themselves, and fill one more than there are.
+  std::string held_by_those_who_wait(const Mbarrier& empty) const {
+    const Mbarrier* const full = other_end(empty);
+    const std::vector<const Thread*>& waiting = root_->waiting;
+    if (!full || empty.is_full || nodes_.size() != 1 || waiting.size() != empty.expected) return "";
+    const bool have_filled = std::all_of(waiting.begin(), waiting.end(), [&](const Thread* thread) {
+      return has_ever_arrived(*full, *thread);
+    });
+    if (!have_filled) return "";
+    for (const Mbarrier* slot : siblings_of(empty))
+      if (!slot->times_arrived.empty()) return "";
+    const std::string who = names_of(waiting);
+    return ": " + who + (are_several(who) ? " have" : " has") + " filled " +
+           (siblings_of(empty).size() > 1 ? print("all %zu slots", siblings_of(empty).size()) : "the slot") +
+           (are_several(who) ? ", and release one only behind this wait"
+                             : ", and releases one only behind this wait") +
+           ": is one slot more filled ahead than there are?";
+  }
+
+  /// Of a barrier without slots that each block of a cluster waits for at once: whoever arrives at one may be
+  /// those who wait for another.
+  std::string first_wait_of_each_block(const Mbarrier& barrier) const {
+    if (other_end(barrier) || barrier.early_pass.thread || barrier.phase) return "";
+    std::set<const Block*> blocks, waiting;
+    for (const Thread* thread : threads_) {
+      blocks.insert(thread->block);
+      if (!is_at_mbarrier(*thread)) continue;
+      const Mbarrier& other = mbarrier_of(*thread);
+      if (other.offset == barrier.offset && other.block == thread->block && is_unused(other))
+        waiting.insert(thread->block);
+    }
+    if (blocks.size() < 2 || waiting.size() != blocks.size()) return "";
+    return print(
+        "; each of the %zu blocks waits for its own, and if those who wait are the ones who arrive, "
+        "nobody can before this wait: the first wait must have parity 1, which passes at once",
+        blocks.size());
   }
 
   /// No thread has waited there.
@@ -698,7 +796,19 @@ class DeadlockRoot {
       return ever.times != first.times || !(ever.last == first.last);
     });
     return "\n  " + names_of(absent) + " arrived there last at " + own_place(first.last) + ", " +
-           times(first.times) + " in all, and " + where_now(absent, /*counts_steps=*/false);
+           times(first.times) + " in all, and " + where_now(absent, /*counts_steps=*/false) +
+           (std::all_of(absent.begin(), absent.end(), [](const Thread* thread) { return thread->done; })
+                ? turn_too_few(barrier, first.times)
+                : "");
+  }
+
+  /// Of a barrier that passes a turn on, and has not as often as those come who wait for it.
+  static std::string turn_too_few(const NamedBarrier& barrier, uint64_t passed) {
+    if (barrier.arrivals.empty()) return "";
+    const uint64_t come = barrier.of_threads[barrier.arrivals.front()->ids.rank].times;
+    if (come != passed + 1) return "";
+    return "; those who wait have come " + times(come) +
+           ": was the first turn, or the last, never passed to them?";
   }
 
   static std::string where_others_wait(const std::vector<const Thread*>& threads) {

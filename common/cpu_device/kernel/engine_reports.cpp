@@ -308,6 +308,24 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
   const bool is_whole_phase = is_next && was_sent_before && surplus == barrier.last_expected_bytes;
   if (const std::string releases = explain_missing_releases(cluster, copy); !releases.empty())
     return releases;
+  const uint32_t mask = copy.multicast_mask();
+  // Copies of one line that fill the same slot go to the same blocks.
+  const auto& others = barrier.last_arrivals;
+  const auto other_mask = std::find_if(others.begin(), others.end(), [&](const Mbarrier::Arrival& other) {
+    return other.multicast_mask && other.multicast_mask != mask && other.where == copy.where;
+  });
+  if (mask && is_next && other_mask != others.end()) {
+    std::string receivers;
+    for (const auto& block : cluster.blocks())
+      if (mask >> block->ids.rank_in_cluster & 1)
+        receivers += (receivers.empty() ? "" : " and ") + describe(*block);
+    return ": does its mask name a wrong block? Its mask " + binary(mask, *copy.target) + " sends it to " +
+           receivers + "; " + describe(barrier) +
+           print(" has had all the %lld bytes that its phase %llu expected without it, of",
+                 static_cast<long long>(barrier.last_expected_bytes),
+                 static_cast<unsigned long long>(copy.phase)) +
+           list(with_bytes(others, true), nullptr, /*says_bytes=*/true);
+  }
   std::string text =
       is_whole_phase
           ? print(
@@ -319,7 +337,6 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
                 "were expected at ");
   text += describe(barrier) + (is_whole_phase ? "" : copy.too_late_because()) +
           (!is_whole_phase && copy.box_rows() ? ", or a box is too large" : "");
-  const uint32_t mask = copy.multicast_mask();
   if (mask) text += ", or a mask names a wrong block";
   if (mask && !(mask >> copy.issuer->block->ids.rank_in_cluster & 1))
     text += ": this one, of " + describe(*copy.issuer->block) + ", leaves out the block that sends";
@@ -469,6 +486,7 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
              text;
   }
   if (!seen.barrier) return text + "\n  the thread has waited for no mbarrier";
+  const std::string open_phase = text;
   text += "\n  the thread waited last for " + describe(*seen.barrier);
   if (seen.phase == 0) return text + ", which was in its first phase and let it pass";
   text += print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
@@ -476,7 +494,11 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
     text += " with the arrivals of" + list(seen.barrier->last_arrivals);
     const auto& before = seen.barrier->earlier_arrivals;
     const std::string count = explain_count(*seen.barrier, before, seen.barrier->last_arrivals);
-    if (!count.empty()) text += ", and the phase before with those of" + list(before) + count;
+    if (!count.empty())  // which is why it did not wait long enough
+      return "\n  the count of " + name_of(*seen.barrier) +
+             ", for which the thread waited last, is too small" + count +
+             "\n  its last phase ended with the arrivals of" + list(seen.barrier->last_arrivals) +
+             ", and the phase before with those of" + list(before) + open_phase;
   }
   if (seen.barrier->phase == seen.phase + 1)
     text += " with the arrivals of" + list(seen.barrier->earlier_arrivals);

@@ -113,7 +113,18 @@ TEST_CASE("a deadlock in a barrier for some warps says who came before, or that 
     CHECK_THAT(exited, ContainsSubstring("deadlock: warps 2-3 wait at test_barriers.cu:"));
     CHECK_THAT(exited, ContainsSubstring("in named barrier 3: 64 of 128 threads arrived\n  warps 0-1 arrived "
                                          "there last at test_barriers.cu:"));
-    CHECK_THAT(exited, ContainsSubstring(", twice in all, and have exited\n"));
+    CHECK_THAT(exited, ContainsSubstring(", twice in all, and have exited"));
+    const std::string wrong_first = failure(kShape, schedule, [] {  // the first turn goes to the wrong half
+      const unsigned me = threadIdx.x / 64;
+      if (me == 0) named_barrier_arrive(2, 128, Location::current());
+      for (int turn = 0; turn < 2; ++turn) {
+        named_barrier_sync(1 + me, 128, Location::current());
+        if (me == 0 || turn == 0) named_barrier_arrive(2 - me, 128, Location::current());
+      }
+    });
+    CHECK_THAT(wrong_first,
+               ContainsSubstring(", once in all, and have exited; those who wait have come twice: "
+                                 "was the first turn, or the last, never passed to them?\n"));
     const std::string never = failure(kShape, schedule, [] {  // each half waits for the other's turn
       named_barrier_sync(1 + threadIdx.x / 64, 128, Location::current());
     });

@@ -199,9 +199,10 @@ TEST_CASE("of an arrival too many it is said what the phase waits for, and what 
       if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
     });
     CHECK_THAT(text, ContainsSubstring("more arrivals than expected at full[0]"));
-    CHECK_THAT(text,
-               ContainsSubstring("the thread waited last for empty[0] (initialised at test_mbarriers.cu:"));
-    CHECK_THAT(text, ContainsSubstring(", count 1), whose phase 1 had ended with the arrivals of warp 1 ("));
+    CHECK_THAT(text, ContainsSubstring("\n  the count of empty[0], for which the thread waited last, is too "
+                                       "small; different threads ended the last two: more arrive than the "
+                                       "count of 1 at test_mbarriers.cu:"));
+    CHECK_THAT(text, ContainsSubstring("\n  its last phase ended with the arrivals of warp 1 ("));
   }
 }
 
@@ -567,6 +568,58 @@ TEST_CASE("a missing release is not taken for a wrong parity where readers take 
     check_ends_at(kNoRelease, " for ring.empty[0], phase 0: 32 of 32 arrivals missing\n  nobody has ever");
     check_ends_at(kOneLaneReleases, " for ring.empty[0], phase 0: 31 of 32 arrivals missing\n  only warp 1");
     check_ends_at(kOneReaderReleases, " for ring.empty[1], phase 0: 32 of 32 arrivals missing");
+  }
+}
+
+TEST_CASE("who waits twice for each release, or fills more slots than there are, holds all slots") {
+  struct Ring {
+    ptx::Mbarrier full[2], empty[2];
+  };
+  const auto run = [](const Schedule& schedule, const std::function<void(Ring&)>& body) {
+    return failure({.block = 64, .shared_bytes = sizeof(Ring)}, schedule, [&] {
+      Ring& ring = ladder::shared_storage<Ring>();
+      if (threadIdx.x == 0)
+        for (int slot = 0; slot < 2; ++slot) {
+          ptx::mbarrier_init(&ring.full[slot], 32);
+          ptx::mbarrier_init(&ring.empty[slot], 32);
+        }
+      __syncthreads();
+      body(ring);
+    });
+  };
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const std::string twice = run(schedule, [](Ring& ring) {
+      int waits = 0;
+      for (int tile = 0; tile < 6; ++tile) {
+        if (threadIdx.x < 32) {
+          ptx::mbarrier_wait(&ring.empty[tile % 2], (tile / 2 + 1) % 2);
+          ptx::mbarrier_arrive(&ring.full[tile % 2]);
+          continue;
+        }
+        const int slot = waits % 2;
+        ptx::mbarrier_wait(&ring.full[slot], waits / 2 % 2), ++waits;
+        ptx::mbarrier_wait(&ring.full[waits % 2], waits / 2 % 2), ++waits;
+        ptx::mbarrier_arrive(&ring.empty[slot]);
+      }
+    });
+    CHECK_THAT(twice, ContainsSubstring("deadlock: warp 0 waits at test_mbarriers.cu:"));
+    CHECK_THAT(twice, ContainsSubstring("\n  warp 1 has waited 3 times for a slot of ring.full, and released "
+                                        "once (test_mbarriers.cu:") &&
+                          ContainsSubstring("), one release for two waits: it holds all 2 slots, and waits "
+                                            "for one more at test_mbarriers.cu:"));
+    const std::string ahead = run(schedule, [](Ring& ring) {
+      if (threadIdx.x >= 32) return;
+      for (int tile = 0; tile < 3; ++tile) {
+        ptx::mbarrier_wait(&ring.empty[tile % 2], (tile / 2 + 1) % 2);
+        ptx::mbarrier_arrive(&ring.full[tile % 2]);
+      }
+      ptx::mbarrier_wait(&ring.full[0], 0);
+      ptx::mbarrier_arrive(&ring.empty[0]);
+    });
+    CHECK_THAT(ahead, ContainsSubstring("32 of 32 arrivals missing\n  nobody has ever arrived there: warp 0 "
+                                        "has filled all 2 slots, and releases one only behind this wait: is "
+                                        "one slot more filled ahead than there are?"));
   }
 }
 
