@@ -30,6 +30,10 @@ def read_results(path):
     timed = [run for run in results["runs"] if run.get("tflops") is not None and "level" not in run["settings"]]
     if not timed:
         raise BadInput(f"{path}: holds no times; record it on a GPU")
+    for run in timed:
+        # Before l1 was a setting, lesson 03 with one slot was the step 03.1. It copied past L1, as 03.2 does today.
+        if run.get("rung") == "03.1" and run["settings"].get("slots") == "1" and "l1" not in run["settings"]:
+            run["rung"] = "03.2"
     results["runs"] = timed
     return results
 

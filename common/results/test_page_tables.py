@@ -693,6 +693,14 @@ class PageTables(WithResults):
         text = self.filled("<!-- table: l.json rows=size only=rung:any -->\n<!-- end -->")
         self.assertIn("| M×N×K | fastest library | µs | any, µs | any, % of it | chosen |", text)
 
+    def test_a_step_of_03_from_before_the_setting_l1_is_called_as_today(self):
+        self.record("l.json", step("03.1", 100, slots="1"), step("03", 200, slots="3"))
+        text = self.filled("<!-- table: l.json rows=rung columns=slots -->\n<!-- end -->")
+        self.assertIn("| `03.2` | 100 |", text)
+        self.assertNotIn("03.1", text)
+        self.record("l.json", step("03.1", 100, slots="1", l1="always"), step("03.2", 110, slots="1", l1="auto"))
+        self.assertIn("| `03.1` | 100 |", self.filled("<!-- table: l.json rows=rung columns=slots -->\n<!-- end -->"))
+
     def test_launches_by_calls_stand_beside_those_through_a_graph(self):
         library = run("cublaslt", 300, b="row-major")
         self.record("e.json", dict(run("06_x", 150), eager_us=12.34), run("06_x", 150, size=128), dict(library, eager_us=20.0),
