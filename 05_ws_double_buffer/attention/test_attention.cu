@@ -234,7 +234,7 @@ struct Changed {
 /// One lane computes a row, with the change. The arrays are on the host.
 std::vector<__nv_bfloat16> changed_attention(const Extent& e, const std::vector<__nv_bfloat16> (&qkv)[3],
                                              const Changed& change) {
-  const auto& [q, k, v] = qkv;
+  const auto &q = qkv[0], &k = qkv[1], &v = qkv[2];
   std::vector<__nv_bfloat16> o(q.size());
   for (int64_t row = 0; row < int64_t(q.size()) / kDim; ++row) {
     const int64_t query = row % e.length, head = row / e.length;
