@@ -83,7 +83,7 @@ struct Thread {
   Order last_proxy_fence;
   Order last_store_wait;           ///< for TMA stores
   unsigned store_groups_left = 0;  ///< by that wait
-  uint64_t mbarrier_waits = 0;  ///< that have ended
+  uint64_t mbarrier_waits = 0;     ///< that have ended
 
   uint64_t wgmma_issued = 0, wgmma_committed = 0, wgmma_committed_groups = 0, wgmma_fences = 0;
   RegistersAtFence registers_at_fence;
