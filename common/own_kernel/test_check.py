@@ -166,7 +166,8 @@ CAUSES = {
     "adds_to_nothing": r"kernel add read what nobody had written \(a load at .*causes.cu:\d+ in add\): byte 0 of the 256 bytes",
     "part_of_tile": r"a load at .*causes.cu:\d+ in part_of_tile read shared memory before anything was written to it \(.*, tile\[\d+\]\)",
     "rounded_down": r"kernels wrote 128 of the 256 bytes .*bytes 128 to 255 lack; the launch of fill at causes.cu:\d+ has 1 block and 32 threads",
-    "one_warp": r"these are lanes of warp 0, which do not run in step: a __syncwarp, at least, must come between",
+    "one_warp": r"these are lanes of warp 0, which do not run in step: a __syncwarp, at least, must come between, "
+                r"or a __syncthreads if other warps go on writing what the line reads",
     "spins": r"deadlock: warp 0 lane 0 loops for ever at causes.cu:\d+: atomicAdd brings 1 each time, and no thread .*is it another of the 2 "
              r"blocks that should\? .*cudaLaunchCooperativeKernel.*in __syncthreads",
     "spins_together": r"deadlock: .* loops? for ever at causes.cu:\d+: atomicAdd brings 2 each time, and no thread that can run changes that block",

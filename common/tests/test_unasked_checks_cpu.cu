@@ -12,8 +12,10 @@
 #include "common/cuda/residency.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/host/base/exit_codes.hpp"
+#include "common/host/device/execution.hpp"
 #include "common/host/problem/lesson.hpp"
 #include "common/host/program/run_lesson.hpp"
+#include "common/host/verify/verifier.hpp"
 #include "common/ptx/grid_dependency.cuh"
 #include "common/testing/captured_program.hpp"
 
@@ -42,6 +44,30 @@ __global__ void __launch_bounds__(kThreads)
     sum += __bfloat162float(p.a[row * p.k + k]) * __bfloat162float(p.b[k * p.n + column]);
   if (races) smem.last = sum;
   p.c[i] = __float2bfloat16(sum);
+}
+
+/// The same. Its threads read shared memory that nobody has written, and add what they find if `adds`.
+__global__ void __launch_bounds__(kThreads) reads_unwritten(const Gemm p, bool adds) {
+  auto& smem = ladder::shared_storage<SharedStorage>();
+  const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x), row = i / p.n, column = i % p.n;
+  if (row >= p.m) return;
+  float sum = 0;
+  for (int k = 0; k < p.k; ++k)
+    sum += __bfloat162float(p.a[row * p.k + k]) * __bfloat162float(p.b[k * p.n + column]);
+  const float unwritten = smem.last;
+  if (unwritten < 0 || adds) sum += unwritten;  // NaN
+  p.c[i] = __float2bfloat16(sum);
+}
+
+ladder::Multiply reading_unwritten(bool adds) {
+  return [adds](const Gemm& p) {
+    ladder::launch(reads_unwritten,
+                   {.name = "reads_unwritten",
+                    .grid = dim3((p.m * p.n + kThreads - 1) / kThreads),
+                    .block = dim3(kThreads),
+                    .shared_bytes = sizeof(SharedStorage)},
+                   p, adds);
+  };
 }
 
 ladder::Lesson lesson() {
@@ -89,6 +115,17 @@ void check_noticed(const std::vector<std::string>& arguments, const std::string&
 }
 
 }  // namespace
+
+TEST_CASE("A line that reads unwritten memory is named where C is NaN, unless a right run has read it, too") {
+  const std::string words = "read shared memory before anything was written to it";
+  ladder::use_schedule({.check_races = true}, "");  // which notices loads
+  ladder::Verifier verifier({8, 8, 8}, 1);
+  CHECK_THAT(verifier.check_exact(reading_unwritten(true)).complaint, ContainsSubstring(words));
+  CHECK(verifier.check_exact(reading_unwritten(false)).complaint == "");
+  const std::string complaint = verifier.check_exact(reading_unwritten(true)).complaint;
+  CHECK_THAT(complaint, ContainsSubstring("nan") && !ContainsSubstring(words));
+  ladder::use_schedule({}, "");
+}
 
 TEST_CASE("Where the reader chooses nothing, a line says what else was checked") {
   const Result result = run(lesson(), {});

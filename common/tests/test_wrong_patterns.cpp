@@ -420,8 +420,16 @@ TEST_CASE("An operand that is read with another pitch, transposed or from the wr
   mistaken.of_b = [](const ladder::Gemm& g, int column, int k) {
     return column + 8 < g.n ? size_t(k) * g.n + column + 8 : size_t(-1);
   };
-  CHECK_THAT(mistaken.complaint(), ContainsSubstring("the columns of B were those 8 behind the right ones"));
+  CHECK_THAT(
+      mistaken.complaint(),
+      ContainsSubstring("C holds what belongs 8 columns to the right: the column is off where B is loaded or "
+                        "multiplied, or where the sums are staged or stored"));
   mistaken = {};
+  mistaken.of_a = [](const ladder::Gemm& g, int row, int k) {
+    return row + 8 < g.m ? size_t(row + 8) * g.k + k : size_t(-1);
+  };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("C holds what belongs 8 rows further down: the row is off where A"));
   mistaken.of_a = [](const ladder::Gemm& g, int row, int k) { return size_t(row) * g.n + k; };
   CHECK_THAT(mistaken.complaint(),
              ContainsSubstring("A was read with the pitch N = 72, and its rows are K = 296 long"));

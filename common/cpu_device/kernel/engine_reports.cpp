@@ -800,13 +800,15 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
              own_place(second.block_barriers[met].where) + "), and the " + accesses.first_what +
              " that still wants what was there comes after it: should it fill another slot?";
   }
-  if (first.warp == second.warp && !accesses.first_is_operation && !accesses.second_is_operation &&
-      !accesses.reads_of_other_warps())
+  if (first.warp == second.warp && !accesses.first_is_operation && !accesses.second_is_operation)
     return where +
            print(
                " comes before both; these are lanes of warp %u, which do not run in step: a __syncwarp, at "
                "least, must come between",
-               first.warp->index);
+               first.warp->index) +
+           (accesses.reads_of_other_warps()
+                ? ", or a __syncthreads if other warps go on writing what the line reads"
+                : "");
   return where + " comes before both: another must come between";
 }
 

@@ -11,6 +11,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "common/cpu_device/base/warp.hpp"
@@ -1115,14 +1116,25 @@ std::string RaceChecker::landed_and_unread(const Conflict& conflict) const {
   const uint32_t* const known = clocks_->counts(threads_[reader].known);
   const Shadow& shadow = shadows_[conflict.block];
   const std::size_t cells = shadow.whole.size() * kChunkCells;
+  // A slot, unlike an element, is filled by several threads, and all of it has landed.
+  std::string slot;
+  std::set<unsigned> writers;
+  bool has_landed = false;
+  const auto is_found = [&] { return has_landed && writers.size() > 1; };
   for (std::size_t i = 0; i < cells; i += shadow.is_split[i / kChunkCells] ? 1 : kChunkCells) {
-    const Cell& cell = shadow.cell(i);
-    if (!cell.write_epoch || cell.reads.lanes || cell.writer < first_thread_queue_) continue;
-    if (known[cell.writer] < cell.write_epoch) continue;
     const std::string element = element_of(i * kCellBytes);
-    if (element != read && element.compare(0, array.size(), array) == 0) return element;
+    if (element != slot) {
+      if (is_found()) break;
+      slot = element, writers.clear();
+      has_landed = element != read && element.compare(0, array.size(), array) == 0;
+    }
+    const Cell& cell = shadow.cell(i);
+    const bool is_stored = cell.writer < first_thread_queue_;  // as what lies outside a matrix
+    if (!has_landed || is_stored) continue;
+    has_landed = cell.write_epoch && !cell.reads.lanes && known[cell.writer] >= cell.write_epoch;
+    writers.insert(thread_of(cell.writer, cell.write_epoch));
   }
-  return "";
+  return is_found() ? slot : "";
 }
 
 void RaceChecker::report(Conflict conflict) {

@@ -149,7 +149,6 @@ class StreamEngine {
 
   /// From now on.
   void watch_host_accesses();
-  bool watches_host() const { return watches_host_; }
   /// Ends the program where it comes too early. @param is_strong volatile or atomic
   void check_host_access(const std::byte* address, size_t bytes, bool write, bool is_strong,
                          const void* return_address);

@@ -527,15 +527,19 @@ class Explainer {
       for (const int64_t by : {-away, away}) {
         if (away % kTileWidth == 0) continue;  // perhaps a tile of C: see explain_by_other_tile_of_c
 
-        const char* const to = by < 0 ? "before" : "behind";
+        // The same sums come out if C's are staged or stored so far away.
+        constexpr const char* kText =
+            "C holds what belongs {} {} {}: the {} is off where {} is loaded or multiplied, or where the "
+            "sums "
+            "are staged or stored";
         if (makes_all(right_a, [=, this](const WrongElement& e, int64_t i) {
               return element(b_, i, e.column + by, k, n, n);
             }))
-          return fmt::format("the columns of B were those {} {} the right ones", away, to);
+          return fmt::format(kText, away, "columns", by < 0 ? "to the left" : "to the right", "column", "B");
         if (makes_all(
                 [=, this](const WrongElement& e, int64_t i) { return element(a_, e.row + by, i, m, k, k); },
                 right_b))
-          return fmt::format("the rows of A were those {} {} the right ones", away, to);
+          return fmt::format(kText, away, "rows", by < 0 ? "further up" : "further down", "row", "A");
       }
     return "";
   }
