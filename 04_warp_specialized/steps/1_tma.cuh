@@ -3,20 +3,20 @@
 ///
 /// Added since 02: no thread copies chunks of a tile any more. One thread says at an mbarrier how many bytes
 /// will come, and asks TMA for boxes of A and B; TMA counts their bytes at the mbarrier as they land, and all
-/// threads wait there. A pipeline holds the mbarrier, and keeps the parity of its phases. TMA writes through
+/// threads wait there. Each step is a phase of the mbarrier, and a wait names its parity. TMA writes through
 /// the async proxy, by which wgmma reads, so nothing is published. There are no roles: loading and computing
 /// still take turns.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"
 #include "common/device/epilogue.cuh"
-#include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_order.cuh"
 #include "common/device/tile_shape.cuh"
 #include "common/device/wgmma_core.cuh"
 #include "common/host/problem/gemm.hpp"
 #include "common/ptx/elect.cuh"
+#include "common/ptx/mbarrier.cuh"
 #include "common/ptx/tma.cuh"
 
 namespace lesson04::tma {
@@ -33,7 +33,7 @@ using TileB = SwizzledTile<kTile.k, kTile.n>;
 struct SharedStorage {
   TileA a;
   TileB b;
-  Pipeline<1> pipe_lc;  ///< says that the slot is full; that it is empty, a barrier of the block says
+  ptx::Mbarrier full;  ///< its phase is over when the bytes of a step have landed
 };
 
 /// Each block computes a tile of C; n and k are multiples of 8, as TMA wants rows of whole 16 bytes.
@@ -45,13 +45,11 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
   const int k_steps = tiles_over(p.k, kTile.k);
 
   if (threadIdx.x == 0) {
-    smem.pipe_lc.init(1, kWarpgroups);  // how many arrivals fill a slot, and how many empty it
+    ptx::mbarrier_init(&smem.full, 1);  // one thread arrives in each phase
     ptx::fence_mbarrier_init();
   }
   __syncthreads();
 
-  Producer producer(smem.pipe_lc);
-  Consumer consumer(smem.pipe_lc);
   Core core;
   const int row_offset = Core::kRows * warpgroup_index();
 
@@ -59,14 +57,13 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
   for (int step = 0; step < k_steps; ++step) {
     // One thread: threadIdx.x == 0 where it acts once, elect_one where it asks TMA, as it tells the compiler.
     if (threadIdx.x < kWarp && ptx::elect_one()) {
-      ptx::Mbarrier* const full = producer.expect_bytes(sizeof(TileA) + sizeof(TileB));
+      ptx::mbarrier_arrive_expect_bytes(&smem.full, sizeof(TileA) + sizeof(TileB));
       const int k = step * kTile.k;
-      ptx::tma_load(&smem.a, &maps.a, k, first_row, full);
+      ptx::tma_load(&smem.a, &maps.a, k, first_row, &smem.full);
       for (int panel = 0; panel < TileB::kPanels; ++panel)  // TMA moves a panel at a time
-        ptx::tma_load(&smem.b.panels[panel], &maps.b, first_column + panel * kPanelColumns, k, full);
-      producer.producer_commit_bytes();
+        ptx::tma_load(&smem.b.panels[panel], &maps.b, first_column + panel * kPanelColumns, k, &smem.full);
     }
-    consumer.consumer_wait();                           // the tiles are complete
+    ptx::mbarrier_wait(&smem.full, step % 2);           // the tiles are complete
     core.start(smem.a, row_offset, smem.b, step == 0);  // the first product overwrites the sums
     core.finish();
     __syncthreads();  // everyone has read them: they may be overwritten
