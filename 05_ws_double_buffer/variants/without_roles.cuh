@@ -37,29 +37,31 @@ struct SharedStorage {
   Pipeline<kSlots> pipe_lc;  ///< from TMA to both warpgroups
 };
 
-/// What is loaded next: the steps of one tile of C after the other. One thread of the block has it.
+/// What is loaded next: the steps of one tile of C after the other. All threads know it, though one asks:
+/// else the compiler cannot tell that its registers are the same in all threads that ask, and makes a loop
+/// over threads of each request, which takes three times as long.
 template <int kSlots>
 class Loader {
  public:
   __device__ __forceinline__ Loader(SharedStorage<kSlots>& smem, const TensorMaps& maps, const TileWalk& walk,
                                     int k_steps)
-      : smem_(smem),
-        maps_(maps),
-        pipe_lc_(smem.pipe_lc),
-        tiles_(walk.begin()),
-        tile_(*tiles_),
-        k_steps_(k_steps) {}
+      : smem_(smem), maps_(maps), tiles_(walk.begin()), tile_(*tiles_), k_steps_(k_steps) {}
 
-  /// Asks TMA for the tiles of the next step, if there is one, once both warpgroups have released the slot.
+  /// One thread asks TMA for the tiles of the next step, if there is one, once both warpgroups have released
+  /// the slot.
   __device__ __forceinline__ void load_step() {
     if (!(tiles_ != TileWalk::End())) return;
-    const int slot = pipe_lc_.producer_acquire();
-    ptx::Mbarrier* const full = pipe_lc_.expect_bytes(sizeof(TileA) + sizeof(TileB));
-    ptx::tma_load(&smem_.a[slot], &maps_.a, step_ * kTile.k, tile_.row * kTile.m, full);
-    for (int column = 0; column < kTile.n; column += 64)
-      ptx::tma_load(&smem_.b[slot].panels[column / 64], &maps_.b, tile_.column * kTile.n + column,
-                    step_ * kTile.k, full);
-    pipe_lc_.producer_commit_bytes();
+    if (threadIdx.x < kWarp && ptx::elect_one()) {
+      const int slot = position_.slot;
+      ptx::mbarrier_wait(&smem_.pipe_lc.empty[slot], position_.parity ^ 1);
+      ptx::Mbarrier* const full = &smem_.pipe_lc.full[slot];
+      ptx::mbarrier_arrive_expect_bytes(full, sizeof(TileA) + sizeof(TileB));
+      ptx::tma_load(&smem_.a[slot], &maps_.a, step_ * kTile.k, tile_.row * kTile.m, full);
+      for (int column = 0; column < kTile.n; column += 64)
+        ptx::tma_load(&smem_.b[slot].panels[column / 64], &maps_.b, tile_.column * kTile.n + column,
+                      step_ * kTile.k, full);
+    }
+    position_.advance();
     if (++step_ < k_steps_) return;
     step_ = 0;
     ++tiles_;
@@ -69,7 +71,7 @@ class Loader {
  private:
   SharedStorage<kSlots>& smem_;
   const TensorMaps& maps_;
-  Producer<kSlots> pipe_lc_;
+  RingPosition<kSlots> position_;
   TileWalk::Iterator tiles_;
   TileIndex tile_;
   int k_steps_, step_ = 0;
@@ -90,16 +92,15 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
   }
   __syncthreads();
 
-  const bool asks = threadIdx.x < kWarp && ptx::elect_one();  // one thread for all that TMA does
   Loader<kSlots> loader(smem, maps, walk, k_steps);
   // It refills a released slot either while the next product runs, one step late, or at once, before that
   // product is started. Late leaves one slot empty for a while, but was faster with three slots and more,
   // and so is done there.
   constexpr bool kDuringProduct = kSlots > 2 && kInFlight == 0;
   constexpr int kAhead = kDuringProduct ? kSlots - 1 : kSlots;
-  if (asks)
-    for (int i = 0; i < kAhead; ++i) loader.load_step();
+  for (int i = 0; i < kAhead; ++i) loader.load_step();
 
+  const bool stores = threadIdx.x < kWarp && ptx::elect_one();  // one thread stores
   const int my_rows = Core::kRows * warpgroup_index();
   const bool releases = threadIdx.x % kWarpgroup == 0;
   Consumer pipe_lc(smem.pipe_lc);
@@ -109,28 +110,28 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
-      if (kDuringProduct && asks) loader.load_step();
+      if (kDuringProduct) loader.load_step();
       core.finish<kInFlight>();
       if (step >= kInFlight) pipe_lc.consumer_release(releases);
-      if (!kDuringProduct && step >= kInFlight && asks) loader.load_step();
+      if (!kDuringProduct && step >= kInFlight) loader.load_step();
     }
     core.finish();
     if (kInFlight > 0) pipe_lc.consumer_release(releases);
-    if (kInFlight > 0 && asks) loader.load_step();
+    if (kInFlight > 0) loader.load_step();
     // [k_loop]
-    if (asks) ptx::tma_store_wait_read<0>();
+    if (stores) ptx::tma_store_wait_read<0>();
     __syncthreads();  // the tile before has been read
     stage_fragment(core.d, 0, smem.c, my_rows);
     ptx::fence_proxy_async();  // TMA reads what these threads have stored
     __syncthreads();
-    if (asks) {
+    if (stores) {
       for (int column = 0; column < kTile.n; column += 64)
         ptx::tma_store(&maps.c, &smem.c.panels[column / 64], tile.column * kTile.n + column,
                        tile.row * kTile.m);
       ptx::tma_store_commit();
     }
   }
-  if (asks) ptx::tma_store_wait<0>();
+  if (stores) ptx::tma_store_wait<0>();
 }
 
 }  // namespace lesson05::without_roles
