@@ -71,6 +71,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps
     pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrives for four warps, as in CUTLASS
   }
   // [k_loop]
+  // [store_c]
   stage_fragment(core.d, 0, smem.c, row_offset);
   ptx::fence_proxy_async();  // TMA reads what these threads have stored
   __syncwarp();              // all lanes have, so one sends for them
@@ -82,6 +83,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps
     ptx::tma_store_commit();
     ptx::tma_store_wait<0>();  // the staging tile goes away with the block
   }
+  // [store_c]
 }
 
 /// Each block computes a tile of C; n and k are multiples of 8, as TMA wants rows of whole 16 bytes.

@@ -2,11 +2,12 @@
 
     <!-- cube: sizes=4096,5000,8192 -->
     <!-- cube: sizes=4096,5000,8192 table=no -->
-    <!-- cube: sizes=4096 table=steps predicted=1724,862,575,512,862,512 without=1759,880,707,512,880,512 -->
+    <!-- cube: sizes=4096 table=steps predicted=1724,862,575,512,862,512 -->
     <!-- end -->
 
-table=steps compares the clocks of a K step, of which an SM does one after the other, with what the page predicted with roles and
-without=, says by how much that is off, and has no picture and no source: it stands below the picture. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's
+table=steps compares the clocks of a K step, of which an SM does one after the other, with what the page predicted with roles, says by
+how much that is off and what roles save, and has no picture and no source: it stands below the picture. With without=, six numbers
+more, a page predicts the kernels without roles, too. The newest experiment `cube` as a picture, docs/figures/cube.svg, that follows the reader's
 light or dark theme, and as a table: a row for kernels without a loader, where a computing thread asks TMA, and one for roles.
 """
 import math
@@ -45,9 +46,11 @@ class Cube:
         if only or not re.fullmatch(r"\d+(,\d+)*", values.get("sizes", "")):
             raise BadInput(f"{line}: needs sizes=, as 4096,5000")
         self.table = values.get("table")
-        self.predicted = {roles: values.get(word, "").split(",") for roles, word in (("on", "predicted"), ("off", "without"))}
-        if {len(numbers) == len(PLACES) for numbers in self.predicted.values()} != {self.table == "steps"} or self.table not in (None, "no", "steps"):
-            raise BadInput(f"{line}: table= may be no, or steps with {len(PLACES)} numbers in predicted= and in without=")
+        self.predicted = {roles: values[word].split(",") if word in values else [] for roles, word in (("on", "predicted"), ("off", "without"))}
+        given = values.keys() & {"predicted", "without"}
+        allowed = {"steps": ({"predicted"}, {"predicted", "without"}), "no": (set(),), None: (set(),)}.get(self.table, ())
+        if given not in allowed or any(len(values[word].split(",")) != len(PLACES) for word in given):
+            raise BadInput(f"{line}: table= may be no, or steps with {len(PLACES)} numbers in predicted=, and perhaps in without=")
         path = newest(results_folder, "experiments/cube")
         self.results = read_results(path) if path else None
         self.cubes = [(int(size),) * 3 for size in values["sizes"].split(",")]
@@ -71,11 +74,16 @@ def steps_text(cube, root):
     tile = Sources(root).tile_shape(TILE)
     header = [f"clocks of a step at {shape_title(cube.cubes[0])}"]
     rows = [[place_title(place)] for place in PLACES]
+    measured = {roles: [clocks_of_step(cube.by_place[cube.cubes[0], roles, *place], tile) for place in PLACES] for roles in ROLES}
     for roles in ("on", "off"):
-        header += ["predicted", ROLES[roles], "off by"]
-        for row, place, predicted in zip(rows, PLACES, cube.predicted[roles]):
-            clocks = clocks_of_step(cube.by_place[cube.cubes[0], roles, *place], tile)
-            row += [predicted, f"{clocks:.0f}", off_by(predicted, clocks)]
+        predictions = cube.predicted[roles]
+        header += ["predicted", ROLES[roles], "off by"] if predictions else [ROLES[roles]]
+        for row, predicted, clocks in zip(rows, predictions or [None] * len(PLACES), measured[roles]):
+            row += [predicted, f"{clocks:.0f}", off_by(predicted, clocks)] if predictions else [f"{clocks:.0f}"]
+    if not cube.predicted["off"]:
+        header.append("roles save")
+        for row, on, off in zip(rows, measured["on"], measured["off"]):
+            row.append(f"{100 * (1 - on / off):.0f} %".replace("-", "−"))
     return markdown(header, rows)
 
 

@@ -33,7 +33,7 @@ HEAD = ('<defs><marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth
 # What holds or multiplies data: style, x, y, width, height, lines.
 PARTS = {
     "memory": ("copy", 4, 312, 392, 32, ["the GPU's memory"]),
-    "L2": ("copy", 4, 242, 392, 46, ["L2 cache: to each SM 35 to 66 bytes", "a clock, to one alone 104"]),
+    "L2": ("copy", 4, 242, 392, 46, ["L2 cache, shared by all SMs"]),
     "TMA": ("copy", 10, 146, 42, 50, ["TMA"]),
     "shared memory": ("copy", 70, 128, 112, 68, ["shared memory", "up to 227 KB"]),
     "registers": ("copy", 197, 128, 86, 68, ["registers", "65,536 of", "4 bytes"]),

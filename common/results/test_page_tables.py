@@ -791,7 +791,10 @@ class PageTables(WithResults):
         self.assertNotEqual(on, off)
         self.assertRegex(text[2], rf"^\| 1 slot \| 1 \| {on:.0f} \| −\d+ % \| 7 \| {off:.0f} \| −\d+ % \|$")
         self.assertEqual(cube_table.cube_pictures("line", words, results, self.folder), {})
-        for wrong in (["sizes=64", "table=steps"], ["sizes=64", "table=some"], ["sizes=64", "predicted=1,2,3,4,5,6"], words[:3]):
+        short = cube_table.cube_text("line", words[:3], results)
+        self.assertRegex(short[2], rf"^\| 1 slot \| 1 \| {on:.0f} \| −\d+ % \| {off:.0f} \| {100 * (1 - on / off):.0f} % \|$".replace("| -", "| −"))
+        for wrong in (["sizes=64", "table=steps"], ["sizes=64", "table=some"], ["sizes=64", "predicted=1,2,3,4,5,6"],
+                      [*words[:3], "without=7"], [*words[:2], words[3]]):
             with self.assertRaisesRegex(BadInput, "table= may be no, or steps with 6 numbers"):
                 cube_table.cube_text("line", wrong, results)
 
