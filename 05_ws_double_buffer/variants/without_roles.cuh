@@ -47,8 +47,8 @@ class Loader {
                                     int k_steps)
       : smem_(smem), maps_(maps), tiles_(walk.begin()), tile_(*tiles_), k_steps_(k_steps) {}
 
-  /// One thread asks TMA for the tiles of the next step, if there is one, once both warpgroups have released
-  /// the slot.
+  /// One thread asks TMA for the tiles of this step, if there is one, once both warpgroups have released the
+  /// slot.
   __device__ __forceinline__ void load_step() {
     if (!(tiles_ != TileWalk::End())) return;
     if (threadIdx.x < kWarp && ptx::elect_one()) {
@@ -61,6 +61,10 @@ class Loader {
         ptx::tma_load(&smem_.b[slot].panels[column / 64], &maps_.b, tile_.column * kTile.n + column,
                       step_ * kTile.k, full);
     }
+  }
+
+  /// Goes on to the next step. This takes a while, and needs no slot: it is done while a product runs.
+  __device__ __forceinline__ void advance() {
     position_.advance();
     if (++step_ < k_steps_) return;
     step_ = 0;
@@ -98,7 +102,10 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
   // and so is done there.
   constexpr bool kDuringProduct = kSlots > 2 && kInFlight == 0;
   constexpr int kAhead = kDuringProduct ? kSlots - 1 : kSlots;
-  for (int i = 0; i < kAhead; ++i) loader.load_step();
+  for (int i = 0; i < kAhead; ++i) {
+    if (i > 0) loader.advance();
+    loader.load_step();
+  }
 
   const bool stores = threadIdx.x < kWarp && ptx::elect_one();  // one thread stores
   const int my_rows = Core::kRows * warpgroup_index();
@@ -110,11 +117,13 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
       core.start(smem.a[slot], my_rows, smem.b[slot], step == 0);
+      if (step >= kInFlight) loader.advance();
       if (kDuringProduct) loader.load_step();
       core.finish<kInFlight>();
       if (step >= kInFlight) pipe_lc.consumer_release(releases);
       if (!kDuringProduct && step >= kInFlight) loader.load_step();
     }
+    if (kInFlight > 0) loader.advance();
     core.finish();
     if (kInFlight > 0) pipe_lc.consumer_release(releases);
     if (kInFlight > 0) loader.load_step();
