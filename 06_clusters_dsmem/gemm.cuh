@@ -122,10 +122,10 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, Walk walk, int k_steps
       release_in_both(pipe_lc);  // to the loader of each block of the pair
     }
     // [k_loop]
-    // [both_ways]
+    // [hand_over]
     send_sums(smem, core.d + kSumsPerThread, parity);  // the peer's columns are the second half
     add_sums(smem, core.d, parity);
-    // [both_ways]
+    // [hand_over]
 #pragma unroll  // registers have no addresses
     for (int column = 0; column < kOwnN; column += kPieceN) {
       const int piece = pipe_cs.producer_acquire();  // waits until the storer has read what was staged before

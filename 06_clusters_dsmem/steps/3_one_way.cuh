@@ -121,11 +121,13 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, Walk walk, int k_steps
       release_in_both(pipe_lc);  // to the loader of each block of the pair
     }
     // [k_loop]
+    // [hand_over]
     if (block_k() == 1) {
       send_sums(smem, core.d, parity);
       continue;  // the peer completes the tile
     }
     add_sums(smem, core.d, parity);
+    // [hand_over]
 #pragma unroll  // registers have no addresses
     for (int column = 0; column < kTile.n; column += kPieceN) {
       const int piece = pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
