@@ -1,7 +1,8 @@
 /// @file
 /// Lesson 06: blocks of a cluster share two tiles of C, and add up their sums in each other's shared memory.
 ///
-/// Added since step 2: two pairs take turns at steps of K. A block sends half its sums, adds up the rest.
+/// Added since step 3: both peers complete a tile, each half of its columns. So half as many sums go to each,
+/// at the same time. A block loads its own columns first, so that the same registers hold them in all blocks.
 #pragma once
 #include "06_clusters_dsmem/cluster.cuh"
 #include "common/cuda/launch.cuh"
@@ -75,30 +76,34 @@ __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, W
 }
 // [load_tiles]
 
-// [exchange_sums]
-/// Two blocks, peers, have sums of all columns of a tile, each over its own part of K. A block completes the
-/// columns in the first half of its sums (registers have no addresses), and sends its peer the second half.
+// [sums]
+/// The block with the same row, and the other part of K. Peers have sums of the same tile.
+__device__ __forceinline__ uint32_t peer() { return ptx::cluster_block_rank() ^ kBlocksM; }
+
+/// Sends a thread's sums to the peer, to the thread that has the same rows and columns.
 template <class Smem>
-__device__ __forceinline__ void exchange_sums(Smem& smem, float (&d)[2 * kSumsPerThread], uint32_t parity) {
-  const uint32_t peer = ptx::cluster_block_rank() ^ kBlocksM;  // the same row, the other part of K
-  if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&smem.inbox_full, sizeof(smem.inbox));
+__device__ __forceinline__ void send_sums(Smem& smem, const float* sums, uint32_t parity) {
   ptx::mbarrier_wait_cluster(&smem.peer_inbox_free, parity ^ 1);
 #pragma unroll
-  for (int i = 0; i < kSumsPerThread; i += 4) {
-    const float* const sums = &d[kSumsPerThread + i];
-    ptx::store_async(&smem.inbox[i / 4][threadIdx.x], peer, make_float4(sums[0], sums[1], sums[2], sums[3]),
-                     &smem.inbox_full);
-  }
+  for (int i = 0; i < kSumsPerThread; i += 4)
+    ptx::store_async(&smem.inbox[i / 4][threadIdx.x], peer(),
+                     make_float4(sums[i], sums[i + 1], sums[i + 2], sums[i + 3]), &smem.inbox_full);
+}
+
+/// Adds up the sums that the peer has sent.
+template <class Smem>
+__device__ __forceinline__ void add_sums(Smem& smem, float* sums, uint32_t parity) {
+  if (threadIdx.x == 0) ptx::mbarrier_arrive_expect_bytes(&smem.inbox_full, sizeof(smem.inbox));
   ptx::mbarrier_wait_cluster(&smem.inbox_full, parity);
 #pragma unroll
   for (int i = 0; i < kSumsPerThread; i += 4) {
     const float4 sum = smem.inbox[i / 4][threadIdx.x];
-    d[i] += sum.x, d[i + 1] += sum.y, d[i + 2] += sum.z, d[i + 3] += sum.w;
+    sums[i] += sum.x, sums[i + 1] += sum.y, sums[i + 2] += sum.z, sums[i + 3] += sum.w;
   }
   __syncwarp();  // all lanes have read
-  if (threadIdx.x % kWarp == 0) ptx::mbarrier_arrive_remote_release(&smem.peer_inbox_free, peer);
+  if (threadIdx.x % kWarp == 0) ptx::mbarrier_arrive_remote_release(&smem.peer_inbox_free, peer());
 }
-// [exchange_sums]
+// [sums]
 
 /// Each warpgroup multiplies its rows; together they hand the tile to the storer.
 template <class Smem>
@@ -117,7 +122,10 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, Walk walk, int k_steps
       release_in_both(pipe_lc);  // to the loader of each block of the pair
     }
     // [k_loop]
-    exchange_sums(smem, core.d, parity);
+    // [hand_over]
+    send_sums(smem, core.d + kSumsPerThread, parity);  // the peer's columns are the second half
+    add_sums(smem, core.d, parity);
+    // [hand_over]
 #pragma unroll  // registers have no addresses
     for (int column = 0; column < kOwnN; column += kPieceN) {
       const int piece = pipe_cs.producer_acquire();  // waits until the storer has read what was staged before

@@ -11,6 +11,7 @@
 #include "06_clusters_dsmem/gemm.cuh"
 #include "06_clusters_dsmem/steps/1_multicast.cuh"
 #include "06_clusters_dsmem/steps/2_narrow_tile.cuh"
+#include "06_clusters_dsmem/steps/3_one_way.cuh"
 #include "common/cuda/kernel_resources.hpp"
 #include "common/cuda/residency.hpp"
 #include "common/host/problem/lessons.hpp"
@@ -39,7 +40,7 @@ bool multicast_pays(const Gemm& p) {
 }
 
 /// When does it pay to split K? Where tiles are so few that all clusters run at one time. Each part of K
-/// needs a step.
+/// needs a step. Both ways to add up have clusters of the same size, so that one answer holds for both.
 bool split_pays(const Gemm& p) {
   const int tiles = ladder::tiles_over(p.m, kTile.m * kBlocksM) * ladder::tiles_over(p.n, kTile.n);
   const int resident =
@@ -53,18 +54,26 @@ struct Choice {
   bool splits_k, always;  ///< `always`: also where clusters do not pay
 
   explicit Choice(const ladder::Settings& settings)
-      : step(settings.at("step")), splits_k(step == "split_k"), always(settings.at("clusters") == "always") {}
+      : step(settings.at("step")),
+        splits_k(step == "split_k" || step == "one_way"),
+        always(settings.at("clusters") == "always") {}
 
   /// Of the kernel of the step.
-  const char* name() const { return splits_k ? "06" : step == "narrow_tile" ? "06.2" : "06.1"; }
+  const char* name() const {
+    return step == "split_k" ? "06" : step == "one_way" ? "06.3" : step == "narrow_tile" ? "06.2" : "06.1";
+  }
 };
 
 /// Calls visit(kernel, its launcher, its threads, its shared memory, its tile, its name) for the kernel of
 /// the step, or of the last one before it that pays for the shape. The narrow tile alone never does.
 template <class Visit>
 void visit_kernel(const Gemm& p, const Choice& choice, const Visit& visit) {
-  if (choice.splits_k && (choice.always || split_pays(p)))
+  const bool splits_k = choice.splits_k && (choice.always || split_pays(p));
+  if (splits_k && choice.step == "split_k")
     return visit(gemm<kSlots>, launch_gemm<kSlots>, kThreads, sizeof(SharedStorage<kSlots>), kTile, "06");
+  if (splits_k)
+    return visit(one_way::gemm<kSlots>, one_way::launch_gemm<kSlots>, one_way::kThreads,
+                 sizeof(one_way::SharedStorage<kSlots>), one_way::kTile, "06.3");
   if (choice.always && choice.step == "narrow_tile")
     return visit(narrow_tile::gemm<kSlots>, narrow_tile::launch_gemm<kSlots>, narrow_tile::kThreads,
                  sizeof(narrow_tile::SharedStorage<kSlots>), narrow_tile::kTile, "06.2");
@@ -142,6 +151,7 @@ std::string remark(const ladder::Shape& shape, const ladder::Settings& settings)
 ladder::TakenKernel taken(const ladder::Shape& shape, const ladder::Settings& settings) {
   static const std::map<std::string, std::string> commands = {
       {"06", "06_clusters_dsmem --clusters always"},
+      {"06.3", "06_clusters_dsmem --clusters always --step one_way"},
       {"06.2", "06_clusters_dsmem --clusters always --step narrow_tile"},
       {"06.1", "06_clusters_dsmem --clusters always --step multicast"},
       {"05", "05_ws_double_buffer --tile 128x256"},
@@ -163,9 +173,9 @@ const ladder::Lesson& lesson() {
       .knobs =
           {ladder::wgmma_knob(),
            {"step",
-            "how far the lesson has come: split_k is its kernel, in clusters of 2 x 2 blocks; multicast and "
-            "narrow_tile are the steps to it, in clusters of two",
-            {"split_k", "narrow_tile", "multicast"}},
+            "how far the lesson has come: split_k is its kernel, in clusters of 2 x 2 blocks, as is one_way; "
+            "multicast and narrow_tile are the steps before, in clusters of two",
+            {"split_k", "one_way", "narrow_tile", "multicast"}},
            {"clusters",
             "auto: where they pay by the rules of the kernels, elsewhere the kernel of an earlier step",
             {"auto", "always"}}},
@@ -179,10 +189,15 @@ const ladder::Lesson& lesson() {
                  .id = "06.2",
                  .source = "steps/2_narrow_tile.cuh",
                  .cause = "128 x 128 sums: twice as many tiles, for a split of K"},
-                {.label = "partial sums in DSMEM",
+                {.label = "a split of K",
+                 .settings = {{"step", "one_way"}},
+                 .id = "06.3",
+                 .source = "steps/3_one_way.cuh",
+                 .cause = "two pairs split K; one sends its sums to the other's shared memory"},
+                {.label = "sums both ways",
                  .settings = {},
                  .id = "06",
-                 .cause = "two blocks split K, and add up through each other's shared memory"}},
+                 .cause = "each peer completes half the columns, so half the sums go each way"}},
       .builds_on = {"05_ws_double_buffer"},
       .minimum_architecture = ladder::kHopper,
       .check = check,
@@ -191,6 +206,7 @@ const ladder::Lesson& lesson() {
       .remark = remark,
       .taken = taken,
       .cpu_rows = {{{"step", "split_k"}, {"clusters", "always"}},
+                   {{"step", "one_way"}, {"clusters", "always"}},
                    {{"step", "narrow_tile"}, {"clusters", "always"}},
                    {{"step", "multicast"}, {"clusters", "always"}}},
       // Few tiles: a cluster computes four times as much as a block.

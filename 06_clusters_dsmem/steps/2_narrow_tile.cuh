@@ -1,8 +1,8 @@
 /// @file
 /// Lesson 06, step 2: the tile is as narrow again as that of 05.2.
 ///
-/// Added since step 1: a tile of 128 x 128 instead of 128 x 256. It leaves room in shared memory for what the
-/// next step exchanges; and that step pays where tiles are few, so that twice as many are welcome.
+/// Added since step 1: a tile of 128 x 128 instead of 128 x 256. It leaves room in shared memory for the
+/// inbox of the next step; and that step pays where tiles are few, so that twice as many are welcome.
 #pragma once
 #include "06_clusters_dsmem/cluster.cuh"
 #include "common/cuda/launch.cuh"

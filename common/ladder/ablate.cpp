@@ -70,6 +70,7 @@ const std::map<std::string, std::vector<Variant>>& ablations() {
       {"06",
        {{"(as it is)", "06_clusters_dsmem", always},
         {"multicast", "broken_06_no_multicast", {}},
+        {"sums both ways", "06_clusters_dsmem", {"--step", "one_way", "--clusters", "always"}},
         {"the split of K", "06_clusters_dsmem", {"--step", "narrow_tile", "--clusters", "always"}}}},
       {"any",
        {{"(as it is)", "right_any", pair},

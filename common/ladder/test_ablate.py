@@ -33,6 +33,7 @@ ROWS = {
            "persistence": "broken_05_not_persistent"},
     "06": {"(as it is)": "06_clusters_dsmem --clusters always",
            "multicast": "broken_06_no_multicast",
+           "sums both ways": "06_clusters_dsmem --step one_way --clusters always",
            "the split of K": "06_clusters_dsmem --step narrow_tile --clusters always"},
     "any": {"(as it is)": f"right_any {PAIR}",
             "multicast": f"broken_any_no_multicast {PAIR}",

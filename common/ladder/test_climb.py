@@ -28,7 +28,7 @@ class Climb(unittest.TestCase):
         rows = [run["lesson"] for run in self.runs]
         self.assertEqual(list(dict.fromkeys(rows)), KERNELS + ["07_streams"])
         self.assertLessEqual(max(rows.count(lesson) for lesson in KERNELS), 5)
-        self.assertLessEqual(sum(rows.count(lesson) for lesson in KERNELS), 22)
+        self.assertLessEqual(sum(rows.count(lesson) for lesson in KERNELS), 23)
 
     def test_a_row_names_the_one_that_it_gains_over(self):
         counted, measured = [line for line in self.lines if re.match(r"05\.1 +ring", line)]

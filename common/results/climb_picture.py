@@ -52,8 +52,8 @@ def kernel_of(number, cube):
     def tiles(rows, columns):
         return -(-m // rows) * -(-n // columns)
 
-    if number == "06" and k > 64 and tiles(256, 128) <= CLUSTERS_OF_FOUR:
-        return "06"
+    if number in ("06.3", "06") and k > 64 and tiles(256, 128) <= CLUSTERS_OF_FOUR:
+        return number
     if number.startswith("06") and (n % 64 or k % 64) and tiles(256, 256) >= CLUSTERS_OF_TWO:
         return "06.1"
     if number in ("05.3", "05") or number.startswith("06"):

@@ -18,7 +18,7 @@ mbarrier_laps follows the two barriers of one slot of a ring over two laps; what
 the real one does. tma_box shows how a tile of B comes in boxes, some of which stick out of the matrix; multicast how blocks of a
 cluster share the load of a tile; partial_sums how blocks that split K add up. cluster_of_four shows who loads and sends what in
 lesson 06, by its expressions; release_in_a_cluster how two of these blocks free a slot, and inbox_in_a_cluster how one sends sums to its
-peer, with barriers that count. fragments
+peer in step 06.3, with barriers that count. fragments
 shows which lane holds which sums, by the expressions of FmaCore, which takes the places of wgmma; sums_to_operand
 how the sums of attention's first product become the operand A of its second, by the expressions of to_weights() and of the CPU device's
 tensor cores. roles shows who hands what to whom
@@ -251,6 +251,7 @@ def partial_sums(line, values):
 # --- The cluster of lesson 06 -----------------------------------------------------------------------------------------
 
 CLUSTER_KERNEL, CLUSTER = "06_clusters_dsmem/gemm.cuh", "06_clusters_dsmem/cluster.cuh"
+ONE_WAY_KERNEL = "06_clusters_dsmem/steps/3_one_way.cuh"
 
 
 def rank_of_06(sources, rank):
@@ -270,7 +271,7 @@ def rank_of_06(sources, rank):
     mask = value(r"receivers = (.*?);", block_k=part)
     b_rows, own = value(r"kBRows = (.*?);"), value(r"kOwnN = (.*?);")
     return {"row": row, "part": part, "receivers": [other for other in range(rows_of_blocks * parts) if mask >> other & 1],
-            "first_b_row": row * b_rows, "b_rows": b_rows, "peer": value(r"peer = (.*?);"), "first_column": part * own, "columns": own,
+            "first_b_row": row * b_rows, "b_rows": b_rows, "peer": value(r"uint32_t peer\(\) \{ return (.*?);"), "first_column": part * own, "columns": own,
             "parts": parts, "rows_of_blocks": rows_of_blocks}
 
 
@@ -364,10 +365,9 @@ def inbox_moments():
     """[(title, what the sender does, peer_inbox_free, what the receiver does, inbox_full, (who speaks, what) or None)] of two tiles.
     peer_inbox_free lies in the sender's shared memory, the inbox and inbox_full in the receiver's."""
     sources = Sources(ROOT)
-    rows, columns, _ = sources.tile_shape(CLUSTER_KERNEL)
-    parts, warps = rank_of_06(sources, 0)["parts"], 4 * WARPGROUPS
-    kilobytes = rows * columns // parts * 4 // 1024
-    sources.found(CLUSTER_KERNEL, r"mbarrier_init\(&smem\.peer_inbox_free, (kLoaderWarp)\)")
+    rows, columns, _ = sources.tile_shape(ONE_WAY_KERNEL)
+    warps, kilobytes = 4 * WARPGROUPS, rows * columns * 4 // 1024
+    sources.found(ONE_WAY_KERNEL, r"mbarrier_init\(&smem\.peer_inbox_free, (kLoaderWarp)\)")
     full, free, moments, parity = Barrier(1), Barrier(warps), [], 0
 
     def moment(title, sender, receiver, speaks=None):
@@ -380,23 +380,27 @@ def inbox_moments():
     assert not full.lets_pass(parity)
     full.count(-kilobytes)
     assert full.lets_pass(parity)
-    moment("2. Sums land, and complete inbox_full.", "sends half of its sums", f"waits for parity {parity}: passes", (0, f"{kilobytes} KB"))
+    moment("2. Sums land, and complete inbox_full.", "sends its sums", f"waits for parity {parity}: passes", (1, f"{kilobytes} KB"))
     assert not free.lets_pass(parity)
     moment("3. The next tile has to wait.", f"waits for parity {parity}: blocks", "adds what is in its inbox")
     for _ in range(warps):
         free.arrive()
     assert free.lets_pass(parity)
-    moment("4. The inbox has been read, and may be filled again.", f"waits for parity {parity}: passes", "each warp arrives", (1, f"{warps} arrivals"))
+    moment("4. The inbox has been read, and may be filled again.", f"waits for parity {parity}: passes", "each warp arrives", (0, f"{warps} arrivals"))
     return moments
 
 
 def inbox_in_a_cluster(_line, _values):
     shapes, width, height, moments = [HEAD], 164, 76, inbox_moments()
-    sender, receiver = 0, rank_of_06(Sources(ROOT), 0)["peer"]
+    sources = Sources(ROOT)
+    part = int(sources.found(ONE_WAY_KERNEL, r"if \(block_k\(\) == (\d)\) \{\s*send_sums"))
+    ranks = [rank_of_06(sources, rank) for rank in range(4)]
+    sender = next(rank for rank, does in enumerate(ranks) if does["part"] == part)
+    receiver = ranks[sender]["peer"]
     for at, (title, sends, free, receives, full, speaks) in enumerate(moments):
         top = 118 * at
         shapes.append(text(4, top + 18, title, "start", "strong"))
-        for side, (rank, does, barrier, state) in enumerate(((sender, sends, "peer_inbox_free", free), (receiver, receives, "inbox_full", full))):
+        for side, (rank, does, barrier, state) in enumerate(((receiver, receives, "inbox_full", full), (sender, sends, "peer_inbox_free", free))):
             x = 4 + side * (392 - width)
             shapes.append(box(("one", "other")[side], x, top + 28, width, height))
             shapes += [text(x + 8, top + 45 + 17 * i, words, "start", "small") for i, words in enumerate((f"rank {rank}", does, f"{barrier}:", state))]
@@ -406,10 +410,9 @@ def inbox_in_a_cluster(_line, _values):
             shapes += [text(middle, y - 8, what, style="small"), arrow(middle + (-30, 30)[who], y, middle + (30, -30)[who], y)]
     bottom = 118 * len(moments)
     shapes += [text(4, bottom + 14 + 17 * i, words, "start", "small") for i, words in enumerate((
-        "Below a barrier: what is missing until its phase is complete.",
-        f"Rank {receiver} sends to rank {sender} at the same time, with two more barriers."))]
+        "Below a barrier: what is missing until its phase is complete.",))]
     return (f"How rank {sender} sends sums to the inbox of rank {receiver}, and hears that it was read, in four moments",
-            svg(bottom + 38, "An inbox in a cluster", shapes, STYLE))
+            svg(bottom + 21, "An inbox in a cluster", shapes, STYLE))
 
 
 # --- Who holds what ---------------------------------------------------------------------------------------------------

@@ -231,7 +231,7 @@ class AClusterOfFour(unittest.TestCase):
 
     def test_an_inbox_is_full_when_its_bytes_are_there_and_free_when_all_warps_have_read_it(self):
         self.assertEqual([(free, full) for _, _, free, _, full, _ in concept_pictures.inbox_moments()],
-                         [("phase 0: lacks 8 of 8", "phase 0: lacks 32 KB"), ("phase 0: lacks 8 of 8", "phase 1: lacks 1 arrival"),
+                         [("phase 0: lacks 8 of 8", "phase 0: lacks 64 KB"), ("phase 0: lacks 8 of 8", "phase 1: lacks 1 arrival"),
                           ("phase 0: lacks 8 of 8", "phase 1: lacks 1 arrival"), ("phase 1: lacks 8 of 8", "phase 1: lacks 1 arrival")])
 
 
