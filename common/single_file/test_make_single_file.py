@@ -11,7 +11,7 @@ import make_single_file as tool
 from declarations import Unreadable, expanded, read_source, without_conditionals
 
 MOST_LINES = {"01_naive": 200, "02_tiled": 600, "03_double_buffer": 600, "06_clusters_dsmem": 980}
-MOST_LINES_OF_OTHERS = 800
+MOST_LINES_OF_OTHERS = 810
 SCRIPT = pathlib.Path(tool.__file__)
 
 
