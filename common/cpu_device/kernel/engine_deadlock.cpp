@@ -717,6 +717,8 @@ class DeadlockRoot {
     for (const Thread* thread : root_->waiting)
       if (seen_by(barrier, *thread) == seen) those.push_back(thread);
     const std::string names = names_of(those);
+    if (const std::string ring = explain_restarted_ring(*late.block, &late, &late); !ring.empty())
+      return ring;
     if (const std::string early = explain_early_release(barrier); !early.empty() && !barrier.is_full)
       return early;
     if (const std::string unfilled = wrong_pipeline(barrier, those); !unfilled.empty()) return unfilled;
