@@ -954,7 +954,9 @@ std::string explain_writer_ahead(const Thread& writer, const Thread& reader) {
   for (const Thread* const lane : writer.warp->lanes)
     if (lane && has_ever_arrived(*full, *lane))
       arrivals = std::max<uint64_t>(arrivals, full->times_arrived[lane->number]);
-  const bool is_ahead = full->phase > seen + 1 || (full->phase > seen && arrivals >= full->phase);
+  // What the reader reads after the phase, the warp has not written before its arrival.
+  const bool reads_after = reader.last_seen.phase >= full->phase && arrivals >= full->phase;
+  const bool is_ahead = full->phase > seen + (reads_after ? 0 : 1);
   if (!is_ahead) return "";
   return describe(writer) + " writes again without waiting for " + name_of(*empty) + ": " +
          (full->phase == 1 ? "1 phase of " + name_of(*full) + " has"
