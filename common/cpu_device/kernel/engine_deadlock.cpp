@@ -779,7 +779,7 @@ class DeadlockRoot {
     const std::string missing = absent.empty()
                                     ? ""
                                     : "\n  " + names + (are_many ? " have" : " has") + " not come, and " +
-                                          where_now(absent, /*counts_steps=*/false);
+                                          where_now(absent, /*counts_steps=*/false, of_lanes && are_many);
     if (first.wait.kind == WaitKind::registers)
       return print(" for %u registers: its threads have %u each, and %u are free for each thread of a warp",
                    static_cast<unsigned>(first.wait.argument), first.warp->registers,
@@ -836,9 +836,10 @@ class DeadlockRoot {
     return now.rfind("now ", 0) == 0 ? names_of(threads) + " " + now : now;
   }
 
-  static std::string where_now(const std::vector<const Thread*>& threads, bool counts_steps) {
+  static std::string where_now(const std::vector<const Thread*>& threads, bool counts_steps,
+                               bool are_lanes = false) {
     const Thread& first = *threads.front();
-    const bool several = are_several(names_of(threads));
+    const bool several = are_lanes || are_several(names_of(threads));
     const bool all_done =
         std::all_of(threads.begin(), threads.end(), [](const Thread* thread) { return thread->done; });
     if (all_done)
