@@ -219,12 +219,17 @@ struct Changed {
   int keys_seen = 0;               ///< beyond those that a query sees
   int missing = -1;                ///< block of keys
   int k_from = 0;                  ///< blocks that K is late
-  int own_head = 0;                ///< 1: K and V of the head of Q's number
+  int own_head = 0;                ///< 1: K and V of the head of Q's number, 2: of head 0
   int k_later = 0, v_later = 0;    ///< keys by which K and V come from further down
   bool stays_in_tile = false;      ///< they do not where that is beyond the last block of a causal tile
   bool exchanges = false;          ///< K and V
   bool takes_turns_wrong = false;  ///< the ring has V where K should stand, and the other way round
-  int q_half_twice = 0;  ///< 1: dimensions 0 to 63 of Q in place of the others, 2: those of the next row
+  int q_half_twice = 0;       ///< 1: dimensions 0 to 63 of Q in place of the others, 2: those of the next row
+  bool keeps_maximum = true;  ///< of the blocks before
+  bool is_masked = true;
+  int twice = -1;      ///< block of keys
+  int half_twice = 0;  ///< 1: dimensions 0 to 63 in place of the others, 2: the reverse; of Q and K,
+  bool of_v = false;   ///< or of V alone
   bool divides = true;
   int q_head = 0;       ///< further down
   int spoilt_row = -1;  ///< which has an error besides
@@ -239,7 +244,9 @@ std::vector<__nv_bfloat16> changed_attention(const Extent& e, const std::vector<
   for (int64_t row = 0; row < int64_t(q.size()) / kDim; ++row) {
     const int64_t query = row % e.length, head = row / e.length;
     const Changed now = query % 128 < change.rows_from ? Changed{} : change;
-    const int64_t kv_head = now.own_head ? head % e.kv_heads : head / (e.heads / e.kv_heads);
+    const int64_t kv_head = now.own_head == 2   ? 0
+                            : now.own_head == 1 ? head % e.kv_heads
+                                                : head / (e.heads / e.kv_heads);
     const auto at = [&](const std::vector<__nv_bfloat16>& array, int64_t key, int d) {
       return key < 0 || key >= e.length ? 0.0f
                                         : __bfloat162float(array[(kv_head * e.length + key) * kDim + d]);
@@ -256,10 +263,13 @@ std::vector<__nv_bfloat16> changed_attention(const Extent& e, const std::vector<
       if (now.takes_turns_wrong) return key / kKeys + 1 < blocks ? at(k, key + kKeys, d) : at(v, key, d);
       return at(now.exchanges ? k : v, later(key, now.v_later), d);
     };
+    const auto half = [&](int d, bool is_taken) {
+      return !now.half_twice || !is_taken ? d : d % 64 + (now.half_twice == 2 ? 64 : 0);
+    };
     const int64_t q_first = query / 128 * 128;  // of 128 rows, as they lie in shared memory
     const auto at_q = [&](int d) {
       const int64_t q_head = head + now.q_head;
-      if (q_head >= e.heads * e.batch) return 0.0f;
+      if (q_head < 0 || q_head >= e.heads * e.batch) return 0.0f;
       const auto of = [&](int64_t at, int dim) {
         return at < e.length ? __bfloat162float(q[(q_head * e.length + at) * kDim + dim]) : 0.0f;
       };
@@ -267,17 +277,18 @@ std::vector<__nv_bfloat16> changed_attention(const Extent& e, const std::vector<
       if (now.q_half_twice == 1) return of(query, d - 64);
       return query + 1 < q_first + 128 ? of(query + 1, d - 64) : of(q_first, d);
     };
-    const int64_t end = (e.causal ? query + 1 : e.length) + now.keys_seen;
+    const int64_t end = !now.is_masked ? e.length : (e.causal ? query + 1 : e.length) + now.keys_seen;
     double largest = -INFINITY, sum = 0, sums[kDim] = {};
     for (int64_t first = 0; first < end; first += kKeys) {
       if (first / kKeys == now.missing) continue;
       const int64_t last = std::min<int64_t>(first + kKeys, end),
                     k_first = std::max<int64_t>(0, first - now.k_from * kKeys);
       std::vector<double> scores(last - first);
-      double most = largest;
+      double most = now.keeps_maximum ? largest : -INFINITY;
       for (int64_t key = first; key < last; ++key) {
         double& score = scores[key - first];
-        for (int d = 0; d < kDim; ++d) score += double(at_q(d)) * at_k(key - first + k_first, d);
+        for (int d = 0; d < kDim; ++d)
+          score += double(at_q(half(d, !now.of_v))) * at_k(key - first + k_first, half(d, !now.of_v));
         score *= now.scale / std::sqrt(double(kDim));
         most = std::max(most, score);
       }
@@ -286,9 +297,9 @@ std::vector<__nv_bfloat16> changed_attention(const Extent& e, const std::vector<
       if (now.rescales_row_sum) sum *= correction;
       for (double& one : sums) one *= now.rescales_sums ? correction : 1;
       for (int64_t key = first; key < last; ++key) {
-        const double weight = std::exp(scores[key - first] - most);
+        const double weight = (1 + (first / kKeys == now.twice)) * std::exp(scores[key - first] - most);
         sum += weight;
-        for (int d = 0; d < kDim; ++d) sums[d] += weight * at_v(key, d);
+        for (int d = 0; d < kDim; ++d) sums[d] += weight * at_v(key, half(d, now.of_v));
       }
     }
     for (int d = 0; d < kDim; ++d)
@@ -388,6 +399,26 @@ TEST_CASE("attention: a wrong O that a known mistake explains is explained by it
       {full,
        {.rescales_sums = false, .rows_from = 64},
        ", all in the last 64 of each 128: those of the second warpgroup"},
+      {full,
+       {.rescales_sums = false, .keeps_maximum = false},
+       "\n  each block of keys is weighted with its own maximum, and O is not corrected; all rows"},
+      {full,
+       {.rescales_sums = false, .rescales_row_sum = false, .keeps_maximum = false},
+       "\n  each block of keys is weighted with its own maximum, and nothing is corrected; all rows"},
+      {full,
+       {.scale = 1.442695f},
+       "\n  the exponential is one to base e, of scores multiplied by log2(e); all"},
+      {causal, {.is_masked = false}, "\n  the causal mask is missing: queries see keys behind them; "},
+      {causal, {.keys_seen = -64}, "\n  the causal mask is that of 64 rows further up; "},
+      {full, {.twice = 1}, "\n  block 1 of keys (128 to 255) counts twice; all rows are wrong"},
+      {full,
+       {.half_twice = 1},
+       "\n  the product Q K^T took dimensions 0 to 63 twice, and not 64 to 127, of Q and K; all rows"},
+      {full,
+       {.half_twice = 2, .of_v = true},
+       "\n  the product with V took dimensions 64 to 127 twice, and not 0 to 63, of V; all rows"},
+      {heads, {.q_head = -1}, "\n  Q is that of the head before; all rows are wrong"},
+      {shared, {.own_head = 2}, "\n  K and V are those of head 0 of the first sequence; 300 of 600 rows"},
       // Nothing explains what is only near to a known mistake, or is one in all rows but one.
       {full, {.scale = 0.5f}, "elements are wrong\n  all rows are wrong"},
       {full, {.v_later = 64}, "elements are wrong\n  all rows are wrong"},

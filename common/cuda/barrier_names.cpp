@@ -2,16 +2,20 @@
 /// Reads in the source what a barrier is called.
 #include "common/cuda/barrier_names.hpp"
 
+#include <dlfcn.h>
 #include <fmt/core.h>
 
 #include <cctype>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
 #include <set>
+#include <system_error>
 #include <tuple>
+#include <utility>
 
 namespace ladder {
 namespace {
@@ -85,7 +89,9 @@ std::string with_number(const std::string& name, unsigned number, bool several) 
 /// The text of a file from a line on, as far as a call may reach; empty if it cannot be read.
 std::string source_from(const char* path, unsigned line) {
   constexpr unsigned kLinesOfCall = 4;
-  std::ifstream file(std::filesystem::path(LADDER_BUILD_DIR) / path);  // an absolute path stays as it is
+  const auto full_path = std::filesystem::path(LADDER_BUILD_DIR) / path;  // an absolute path stays as it is
+  if (is_newer_than_program(full_path.string())) return "";
+  std::ifstream file(full_path);
   std::string text, one;
   for (unsigned at = 1; at < line + kLinesOfCall && std::getline(file, one); ++at)
     if (at >= line) text += one + "\n";
@@ -114,7 +120,40 @@ bool same_place(const BarrierNote& one, const BarrierNote& other) {
          !std::strcmp(one.end, other.end) && !std::strcmp(one.file, other.file);
 }
 
+/// When what holds this code was built: the program, or a shared library.
+std::filesystem::file_time_type time_of_program() {
+  static const auto time = [] {
+    Dl_info info;
+    std::string path = "/proc/self/exe";
+    if (dladdr(reinterpret_cast<const void*>(&time_of_program), &info) && info.dli_fname &&
+        std::strstr(info.dli_fname, ".so"))
+      path = info.dli_fname;
+    std::error_code error;
+    const auto written = std::filesystem::last_write_time(path, error);
+    return error ? std::filesystem::file_time_type::max() : written;
+  }();
+  return time;
+}
+
 }  // namespace
+
+bool is_newer_than_program(const std::string& source) {
+  static std::mutex mutex;
+  static std::map<std::string, bool> known;
+  static bool has_said = false;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [entry, is_new] = known.try_emplace(source, false);
+  if (!is_new) return entry->second;
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(source, error);
+  entry->second = !error && written > time_of_program();
+  if (entry->second && !std::exchange(has_said, true))
+    fmt::print(
+        stderr,
+        "{} is newer than the program: lines in reports may be wrong, and names are left out; build again\n",
+        source);
+  return entry->second;
+}
 
 std::string initialised_in(const std::string& source, bool is_pipeline, const std::string& function) {
   const std::string& name = is_pipeline ? "init" : function;

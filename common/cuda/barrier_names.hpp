@@ -31,6 +31,10 @@ struct BarrierOrigin {
 /// Thread-safe.
 std::string barrier_name(const BarrierOrigin& origin, unsigned number, bool several);
 
+/// Was the source changed after the program was built? Then its lines may not be those that the program
+/// knows: nothing is read in it, and the first time a line on stderr says so. Thread-safe.
+bool is_newer_than_program(const std::string& source);
+
 /// What a kernel on the GPU leaves behind of a barrier.
 struct BarrierNote {
   uint32_t launch;  ///< tells launches apart

@@ -1,7 +1,9 @@
 /// @file
 /// What mbarriers are called: the names are read in the source.
 #include <catch2/catch_test_macros.hpp>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,12 @@ class Source {
  public:
   explicit Source(const std::string& line) : path_(directory_.file("kernel.cuh")) {
     ladder::testing::write_bytes(path_, "// A kernel.\n" + line + "\n");
+    date(-std::chrono::hours(1));
+  }
+  /// Lets the source have been written so long after the program.
+  void date(std::chrono::hours after) const {
+    const auto program = std::filesystem::last_write_time("/proc/self/exe");
+    std::filesystem::last_write_time(path_, program + after);
   }
   std::string barrier(unsigned number = 0, bool several = false) const {
     return barrier_name({path_.c_str(), 2}, number, several);
@@ -69,6 +77,12 @@ TEST_CASE("barrier names: where the source does not tell, file and line do") {
   CHECK(barrier_name({"/moved/away/gemm.cuh", 147}, 2, true) == "gemm.cuh:147[2]");
   CHECK(Source("mbarrier_init(&a, 1); mbarrier_init(&b, 1);").barrier() == "kernel.cuh:2");
   CHECK(Source("prepare(smem);").end("full", 0) == "kernel.cuh:2.full[0]");
+}
+
+TEST_CASE("barrier names: nothing is read in a source that is newer than the program") {
+  const Source source("smem.pipe_lc.init(1, kWarpgroups);");
+  source.date(std::chrono::hours(1));
+  CHECK(source.end("full", 0) == "kernel.cuh:2.full[0]");
 }
 
 TEST_CASE("barrier names: what is initialised in a line") {

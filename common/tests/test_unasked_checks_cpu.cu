@@ -29,7 +29,7 @@ namespace {
 constexpr int kThreads = 64;  // two warps
 
 struct SharedStorage {
-  float last;
+  float last, other[2];
 };
 
 /// One thread for each element of C.
@@ -47,26 +47,26 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 /// The same. Its threads read shared memory that nobody has written, and add what they find if `adds`.
-__global__ void __launch_bounds__(kThreads) reads_unwritten(const Gemm p, bool adds) {
+__global__ void __launch_bounds__(kThreads) reads_unwritten(const Gemm p, bool adds, bool of_other) {
   auto& smem = ladder::shared_storage<SharedStorage>();
   const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x), row = i / p.n, column = i % p.n;
   if (row >= p.m) return;
   float sum = 0;
   for (int k = 0; k < p.k; ++k)
     sum += __bfloat162float(p.a[row * p.k + k]) * __bfloat162float(p.b[k * p.n + column]);
-  const float unwritten = smem.last;
+  const float unwritten = of_other ? smem.other[i % 2] : smem.last;
   if (unwritten < 0 || adds) sum += unwritten;  // NaN
   p.c[i] = __float2bfloat16(sum);
 }
 
-ladder::Multiply reading_unwritten(bool adds) {
-  return [adds](const Gemm& p) {
+ladder::Multiply reading_unwritten(bool adds, bool of_other = false) {
+  return [=](const Gemm& p) {
     ladder::launch(reads_unwritten,
                    {.name = "reads_unwritten",
                     .grid = dim3((p.m * p.n + kThreads - 1) / kThreads),
                     .block = dim3(kThreads),
                     .shared_bytes = sizeof(SharedStorage)},
-                   p, adds);
+                   p, adds, of_other);
   };
 }
 
@@ -124,6 +124,8 @@ TEST_CASE("A line that reads unwritten memory is named where C is NaN, unless a 
   CHECK(verifier.check_exact(reading_unwritten(false)).complaint == "");
   const std::string complaint = verifier.check_exact(reading_unwritten(true)).complaint;
   CHECK_THAT(complaint, ContainsSubstring("nan") && !ContainsSubstring(words));
+  CHECK_THAT(verifier.check_exact(reading_unwritten(true, true)).complaint,
+             ContainsSubstring(words));  // another array
   ladder::use_schedule({}, "");
 }
 

@@ -168,6 +168,15 @@ TEST_CASE("A K tile that is left out, counted twice or taken for another is name
              ContainsSubstring(
                  "in tile row 1, tile column 0: K tile 1 (of 5, 64 wide) was multiplied in place of K tile "
                  "3: a slot was read before it was filled again, or the wrong tile was loaded"));
+  // Two parts, of tiles 0 to 2 and 2 to 3.
+  CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 4 ? 2 : tile; }),
+             ContainsSubstring(
+                 "K tile 2 (of 5, 64 wide) was multiplied in place of K tile 4: a slot was read before "
+                 "it was filled again, or the wrong tile was loaded; or two blocks, or groups of "
+                 "threads, take parts of K one behind the other, tiles 0 to 2 and 2 to 3: tile 2 counts "
+                 "twice, and tile 4 never"));
+  CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 3 ? 1 : tile; }),
+             !ContainsSubstring("one behind the other"));
   CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 0 ? 2 : tile; }),
              ContainsSubstring("K tile 2 (of 5, 64 wide) was multiplied in place of K tile 0: a slot was "
                                "overwritten before it was read"));
@@ -329,8 +338,9 @@ TEST_CASE("One operand of an earlier K tile is named") {
 TEST_CASE("A tile of C that holds another one is named, and what can be off is told by both places") {
   ladder::testing::skip_unless_runnable(ladder::fake::lesson());
   /// @param from the place whose element lies at (row, column), too, or instead
-  const auto complaint = [](const std::function<std::pair<int, int>(int row, int column)>& from) {
-    return ladder::Verifier({128, 128, 64}, 7)
+  const auto complaint = [](const std::function<std::pair<int, int>(int row, int column)>& from,
+                            int columns = 128) {
+    return ladder::Verifier({128, columns, 64}, 7)
         .check_exact([&](const ladder::Gemm& gemm) {
           ladder::fake::multiply(gemm);
           const std::vector<__nv_bfloat16> right = ladder::download(gemm.c, size_t(gemm.m) * gemm.n);
@@ -362,6 +372,13 @@ TEST_CASE("A tile of C that holds another one is named, and what can be off is t
       ContainsSubstring(
           "C holds what belongs 64 rows up: both places hold it, and the columns are right: the row is "
           "off where A is loaded or multiplied, or where the sums are staged, or a staging tile"));
+  // Pieces of 64 columns, of which each begins 32 behind the one before.
+  CHECK_THAT(
+      complaint([](int row, int column) { return std::pair(row, column - column / 64 % 4 * 32); }, 256),
+      ContainsSubstring(
+          ": each 64 columns of C begin 32 columns too far left behind the ones before: the "
+          "column that tells one piece of a tile from the next is off where the sums are staged "
+          "or stored, or where B is loaded; "));
   // Each holds what the other must: stored to the wrong place, perhaps.
   CHECK_THAT(complaint([](int row, int column) { return std::pair(row, column ^ 64); }),
              ContainsSubstring(": the rows are right: the column is off where B is loaded or multiplied, or "

@@ -717,6 +717,8 @@ class DeadlockRoot {
     for (const Thread* thread : root_->waiting)
       if (seen_by(barrier, *thread) == seen) those.push_back(thread);
     const std::string names = names_of(those);
+    if (const std::string ring = explain_restarted_ring(*late.block, &late, &late); !ring.empty())
+      return ring;
     if (const std::string early = explain_early_release(barrier); !early.empty() && !barrier.is_full)
       return early;
     if (const std::string unfilled = wrong_pipeline(barrier, those); !unfilled.empty()) return unfilled;
@@ -752,14 +754,32 @@ class DeadlockRoot {
            readers + (are_several(readers) ? " wait for " : " waits for ") + name_of(*full);
   }
 
+  /// "lanes 1-31 of warp 0", all of one warp.
+  static std::string lanes_of_warp(const std::vector<const Thread*>& threads) {
+    if (threads.empty()) return "";
+    std::string lanes;
+    for (size_t i = 0; i < threads.size(); ++i) {
+      size_t last = i;
+      while (last + 1 < threads.size() && threads[last + 1]->lane == threads[last]->lane + 1) ++last;
+      lanes += (i ? ", " : "") + print("%u", threads[i]->lane) +
+               (last > i ? print("-%u", threads[last]->lane) : "");
+      i = last;
+    }
+    return (threads.size() == 1 ? "lane " : "lanes ") + lanes +
+           print(" of warp %u", threads.front()->warp->index);
+  }
+
   /// Of threads that wait for what is no mbarrier.
   std::string why_of_others(const Thread& first) const {
     std::vector<const Thread*> absent;
     for (const Comer& comer : comers_to(*root_)) absent.push_back(comer.thread);
-    const std::string missing =
-        absent.empty() ? ""
-                       : "\n  " + names_of(absent) + (are_several(names_of(absent)) ? " have" : " has") +
-                             " not come, and " + where_now(absent, /*counts_steps=*/false);
+    const bool of_lanes = first.wait.kind == WaitKind::warp;  // of which some have come
+    const std::string names = of_lanes ? lanes_of_warp(absent) : names_of(absent);
+    const bool are_many = of_lanes ? absent.size() > 1 : are_several(names);
+    const std::string missing = absent.empty()
+                                    ? ""
+                                    : "\n  " + names + (are_many ? " have" : " has") + " not come, and " +
+                                          where_now(absent, /*counts_steps=*/false, of_lanes && are_many);
     if (first.wait.kind == WaitKind::registers)
       return print(" for %u registers: its threads have %u each, and %u are free for each thread of a warp",
                    static_cast<unsigned>(first.wait.argument), first.warp->registers,
@@ -816,9 +836,10 @@ class DeadlockRoot {
     return now.rfind("now ", 0) == 0 ? names_of(threads) + " " + now : now;
   }
 
-  static std::string where_now(const std::vector<const Thread*>& threads, bool counts_steps) {
+  static std::string where_now(const std::vector<const Thread*>& threads, bool counts_steps,
+                               bool are_lanes = false) {
     const Thread& first = *threads.front();
-    const bool several = are_several(names_of(threads));
+    const bool several = are_lanes || are_several(names_of(threads));
     const bool all_done =
         std::all_of(threads.begin(), threads.end(), [](const Thread* thread) { return thread->done; });
     if (all_done)

@@ -43,6 +43,15 @@ std::string to_string(Location where) {
 
 std::string own_place(Location where) { return own_line(where).place; }
 
+std::string place_and_caller(Location where) {
+  const Unobserved unobserved;
+  const auto file_of = [](const std::string& path) { return path.substr(path.rfind('/') + 1); };
+  const HelperCall call = call_of_helper(where);
+  const std::string place = to_string(where), caller = file_of(call.file);
+  if (!call.line || place.rfind(caller + ":", 0) == 0) return place;
+  return place + " (called at " + caller + ":" + std::to_string(call.line) + ")";
+}
+
 std::string describe(const Block& block) {
   return print("block (%u,%u,%u)", block.ids.index.x, block.ids.index.y, block.ids.index.z);
 }
@@ -679,7 +688,20 @@ std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const T
     const uint64_t group = issuer.forgotten_store_groups + i;
     if (group == committed)
       return "no tma_store_commit of the thread that issues " + store + " comes behind it" +
-             (has_waited ? ", so that " + wait + " does not cover it" : "");
+             (has_waited ? ", so that " + wait + " does not cover it" : "") +
+             (has_waited && issuer.last_store_commit.line
+                  ? ": the last commit, at " + own_place(issuer.last_store_commit) +
+                        ", comes before the store"
+                  : "");
+    const TmaStoreGroup& closed = issuer.store_groups[i];
+    if (has_waited && closed.waits_before_commit == issuer.store_waits)
+      return wait + " comes before the tma_store_commit at " + own_place(closed.committed_at) +
+             // In a loop, a commit in front of the store closes the store's group in the next round.
+             (closed.committed_at.line < closed.where.line ? " of the next round" : "") +
+             ", and so does not cover " + store + ": " +
+             (closed.committed_at.line < closed.where.line
+                  ? "the commit must come behind the store, and the wait behind the commit"
+                  : "commit first, and wait then");
     if (group < issuer.read_store_groups_known) break;
     if (!has_waited) return "no tma_store_wait_read of the thread that issues " + store + " comes between";
     return wait +
@@ -695,6 +717,14 @@ std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const T
               ? print("lane %u of the same warp: lanes do not run in step, so a __syncwarp must come between",
                       writer.lane)
               : describe(writer) + ": a barrier must come between");
+}
+
+/// Of a thread that has waited for TMA stores since it issued this one: why that does not cover it.
+std::string explain_useless_wait(const Thread& issuer, const std::string& what, uint32_t issued_in,
+                                 const Thread& writer) {
+  if (what != "TMA store" || issuer.last_store_wait.epoch <= issued_in) return "";
+  const std::string order = explain_store_wait(issuer, issued_in, writer);
+  return order.empty() ? "" : ": " + order;
 }
 
 /// One of the two waits in a __syncthreads to which the other has not come: who does, and who has not; else
@@ -809,7 +839,9 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
            (accesses.reads_of_other_warps()
                 ? ", or a __syncthreads if other warps go on writing what the line reads"
                 : "");
-  return where + " comes before both: another must come between";
+  const bool is_copy = accesses.first_what == "cp.async" || accesses.second_what == "cp.async";
+  return where + " comes before both: another must come between" +
+         (is_copy && !accesses.are_writes ? ", or should the cp.async fill another slot?" : "");
 }
 
 /// The mask of the multicast that writes the byte in `target`; nothing where another copy does.
@@ -820,6 +852,68 @@ std::string explain_mask(const Thread& writer, const Block& target, const RaceCh
         accesses.offset < load->offset + load->bytes)
       return ", with the mask " + binary(load->mask, *writer.block);
   return "";
+}
+
+/// The last load of a thread that brings the byte to the block; null if none does.
+const Thread::CountedLoad* load_over(const Thread& sender, const Block& target, size_t offset) {
+  for (auto load = sender.last_loads.rbegin(); load != sender.last_loads.rend(); ++load)
+    if (load->barrier->block == &target && load->offset <= offset && offset < load->offset + load->bytes)
+      return &*load;
+  return nullptr;
+}
+
+/// "smem.b[0].panels[1]", of "smem.b[0].panels[1][32][0]": without row and column.
+std::string without_row(std::string name) {
+  for (int index = 0; index < 2; ++index) name.erase(std::min(name.size(), name.rfind('[')));
+  return name;
+}
+
+/// "smem.b[0].panels[1][32][0] to [63][63]": of the array that holds a byte the first place to which nobody
+/// has brought anything; nothing if there is none.
+std::string not_brought(const Cluster& cluster, SharedLayout& layout, const RaceChecker& races,
+                        const Block& target, size_t offset) {
+  constexpr size_t kStep = 16;
+  const std::string array = without_row(layout.name_of(offset));
+  if (array.empty()) return "";
+  const auto is_in_array = [&](size_t at) {
+    return at < target.shared.bytes() && without_row(layout.name_of(at)) == array;
+  };
+  const auto is_brought = [&](size_t at) {
+    if (races.is_written(target.ids.rank_in_cluster, at)) return true;
+    for (const auto& block : const_cast<Cluster&>(cluster).blocks())
+      for (const Warp& warp : block->warps)
+        for (const Thread* lane : warp.lanes)
+          if (lane && load_over(*lane, target, at)) return true;
+    return false;
+  };
+  size_t first = offset / kStep * kStep;
+  while (first >= kStep && is_in_array(first - kStep)) first -= kStep;
+  while (is_in_array(first) && is_brought(first)) first += kStep;
+  if (!is_in_array(first)) return "";
+  size_t end = first;
+  while (is_in_array(end) && !is_brought(end)) end += kStep;
+  return layout.name_of(first) + " to " + layout.name_of(end - 1).substr(array.size());
+}
+
+/// Two blocks send to the same place of a block, and another part of the array gets nothing: the place lacks
+/// what tells the one block from the other.
+std::string explain_loads_to_one_place(const Thread& first, const Thread& second,
+                                       const RaceChecker::Unordered& accesses) {
+  if (accesses.first_what != "TMA multicast" || accesses.second_what != accesses.first_what ||
+      first.block == second.block)
+    return "";
+  Cluster& cluster = first.cluster;
+  const Block& target = *cluster.blocks()[accesses.block];
+  const Thread::CountedLoad *const one = load_over(first, target, accesses.offset), *const other = load_over(
+                                                                                        second, target,
+                                                                                        accesses.offset);
+  if (!one || !other || one->barrier != other->barrier || one->offset != other->offset) return "";
+  const Unobserved unobserved;
+  const std::string left = not_brought(cluster, cluster.layout(), *cluster.races(), target, one->offset);
+  if (left.empty()) return "";
+  return print("both bring %u bytes to the same place of ", one->bytes) + describe(target) +
+         ", and nobody brings anything to " + left +
+         ": does the place in shared memory lack the offset of the block's own part?";
 }
 
 /// Who reads has waited for nothing, or for another barrier, and the warp that writes arrives somewhere.
@@ -856,10 +950,19 @@ std::string explain_writer_ahead(const Thread& writer, const Thread& reader) {
   for (size_t i = 0; i < empty->phases_seen.size(); ++i)
     if (i / kWarpgroupThreads == writer.ids.rank / kWarpgroupThreads)
       seen = std::max(seen, empty->phases_seen[i]);
-  if (full->phase <= seen + 1) return "";
-  return describe(writer) + " writes again without waiting for " + name_of(*empty) +
-         print(": %llu phases of ", static_cast<unsigned long long>(full->phase)) + name_of(*full) +
-         print(" have ended, and it has waited for %llu of ", static_cast<unsigned long long>(seen)) +
+  uint64_t arrivals = 0;  // of its warp: it has done its part in so many phases
+  for (const Thread* const lane : writer.warp->lanes)
+    if (lane && has_ever_arrived(*full, *lane))
+      arrivals = std::max<uint64_t>(arrivals, full->times_arrived[lane->number]);
+  // What the reader reads after the phase, the warp has not written before its arrival.
+  const bool reads_after = reader.last_seen.phase >= full->phase && arrivals >= full->phase;
+  const bool is_ahead = full->phase > seen + (reads_after ? 0 : 1);
+  if (!is_ahead) return "";
+  return describe(writer) + " writes again without waiting for " + name_of(*empty) + ": " +
+         (full->phase == 1 ? "1 phase of " + name_of(*full) + " has"
+                           : print("%llu phases of ", static_cast<unsigned long long>(full->phase)) +
+                                 name_of(*full) + " have") +
+         print(" ended, and it has waited for %llu of ", static_cast<unsigned long long>(seen)) +
          name_of(*empty);
 }
 
@@ -959,6 +1062,8 @@ std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, co
 
 std::string explain_hand_over(const Thread& first, const Thread& second,
                               const RaceChecker::Unordered& accesses) {
+  if (accesses.are_writes)
+    if (std::string text = explain_loads_to_one_place(first, second, accesses); !text.empty()) return text;
   const uint32_t first_epoch = accesses.first_epoch;
   const bool first_is_wgmma = accesses.first_is_operation && accesses.first_what == "wgmma";
   const auto is_later_of_first = [&](const Mbarrier::Arrival& arrival) {
@@ -980,6 +1085,9 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
     return first.block == second.block
                ? "a __syncthreads must come between the initialisation and the use by other threads"
                : "a cluster_sync must come between the initialisation and the use by other blocks";
+  if (!accesses.lacks_fence)
+    for (const Thread* const thread : {&second, &first})
+      if (std::string text = explain_restarted_ring(*thread->block, thread); !text.empty()) return text;
   if (accesses.lacks_fence) {
     const Thread::Order& fence = first.last_proxy_fence;
     std::string text =
@@ -999,7 +1107,8 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   if (hand_over.arrival) {
     if (accesses.first_is_operation)
       return who_and_where(*hand_over.arrival->thread, *hand_over.barrier, *hand_over.arrival) +
-             " before it has waited for its " + accesses.first_what;
+             " before it has waited for its " + accesses.first_what +
+             explain_useless_wait(first, accesses.first_what, first_epoch, second);
     if (std::string weak = explain_weak_arrival(hand_over, first, second); !weak.empty()) return weak;
   }
   if (accesses.second_is_operation && !accesses.reads_early && accesses.second_epoch) {
@@ -1016,16 +1125,21 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
           if (back.barrier != empty && is_later_of_second(one)) back = {empty, &one, nullptr};
     if (back.arrival)
       return who_and_where(second, *back.barrier, *back.arrival) + " before it has waited for its " +
-             accesses.second_what;
+             accesses.second_what +
+             explain_useless_wait(second, accesses.second_what, accesses.second_epoch, first);
   }
   const Thread& reader = accesses.first_writes ? second : first;
   const uint32_t epoch_of_reader = accesses.first_writes ? accesses.second_epoch : accesses.first_epoch;
   if (!accesses.reads_early &&
-      (accesses.first_writes ? accesses.second_what : accesses.first_what) == "TMA store")
+      (accesses.first_writes ? accesses.second_what : accesses.first_what) == "TMA store") {
+    const Thread& writer = accesses.first_writes ? first : second;
+    if (reader.last_store_wait.epoch <= epoch_of_reader)  // the wait may come later, too late for this writer
+      if (std::string text = explain_writer_ahead(writer, reader); !text.empty()) return text;
     if (std::string text =
             explain_store_wait(reader, epoch_of_reader, accesses.first_writes ? first : second);
         !text.empty())
       return text;
+  }
   const bool reader_is_known = accesses.first_writes ? !accesses.second_is_operation || accesses.second_epoch
                                                      : !accesses.first_is_operation || accesses.first_epoch;
   if (accesses.reads_early && !accesses.note_of_writer.empty() && reader_is_known)
@@ -1166,7 +1280,38 @@ std::string explain_early_exits(const Block& block) {
   return ": " + names_of(gone);
 }
 
+std::string explain_restarted_ring(const Block& block, const Thread* thread, const Thread* late) {
+  const Unobserved unobserved;
+  for (const Warp& warp : block.warps) {
+    if (thread && &warp != thread->warp) continue;
+    for (const Thread* const lane : warp.lanes) {
+      if (!lane) continue;
+      for (const Thread::RingPlace& place : lane->places_in_rings) {
+        if (!place.restarted || (!place.is_wrong && lane != late)) continue;
+        if (lane == late && late->wait.object != place.restarted && place.slots == 1) continue;
+        const std::string name = name_of(*place.restarted);
+        const std::string ring = name.substr(0, name.rfind('[')), end = place.restarted->end;
+        const std::string pipeline = ring.substr(0, ring.size() - std::min(ring.size(), end.size() + 1));
+        const char* const type = end == "full" ? "Consumer" : "Producer";
+        const MadeInLoop made = made_in_loop(place.restarted_at, type, pipeline);
+        // Without the object's line it is clear where a slot is left out; else a parity may not have flipped.
+        const bool is_clear = !place.has_jumped && place.slot_before + 1 < place.slots;
+        if (made.object.empty() && !is_clear) continue;
+        std::string text = print("warp %u lane %u begins again at slot %d of ", warp.index, lane->lane,
+                                 place.restarted->slot) +
+                           ring + print(" with parity %u (", place.first_parity) +
+                           own_place(place.restarted_at) + "), and the barriers have gone on: ";
+        if (made.object.empty()) return text + "is its place in the ring made anew for each tile?";
+        return text + "its " + type + " is made anew at " + made.object + ", in each round of the loop at " +
+               made.loop + ": make it once, before the loop";
+      }
+    }
+  }
+  return "";
+}
+
 std::string explain_early_wait(const Block& block, const Thread* thread) {
+  if (std::string text = explain_restarted_ring(block, thread); !text.empty()) return text;
   for (const auto& barrier : block.mbarriers) {
     const Mbarrier::EarlyWait& wait = barrier->early_wait;
     if (!wait.thread || (thread && wait.thread->warp != thread->warp)) continue;

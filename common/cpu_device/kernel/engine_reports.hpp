@@ -23,6 +23,9 @@ struct Thread;
 std::string to_string(Location);
 /// "gemm.cuh:80": the line of the lesson that calls what calls the operation.
 std::string own_place(Location);
+/// "products.cuh:51 (called at attention.cuh:93)", where a helper in another file executes it; else the
+/// place.
+std::string place_and_caller(Location);
 /// "block (1,0,0) warp 2 lane 5".
 std::string describe(const Thread&);
 std::string describe(const Block&);
@@ -59,6 +62,9 @@ bool may_hold(const Block&, const std::string& operand, size_t offset);
 std::string explain_hand_over(const Thread& first, const Thread& second, const RaceChecker::Unordered&);
 /// Which threads of the block have exited: ": warps 2-3".
 std::string explain_early_exits(const Block&);
+/// Whose place in a ring began again, while the barriers had gone on: of the thread's warp, or of the block.
+/// `late` waits in vain for what has ended. Half a sentence, or nothing.
+std::string explain_restarted_ring(const Block&, const Thread* thread, const Thread* late = nullptr);
 /// Which wait of a thread of the block passed too early, if one did; with `thread`, of its warp.
 std::string explain_early_wait(const Block&, const Thread* thread);
 /// A line that says which thread of the block has waited too early, or twice for the same phase, if one has:

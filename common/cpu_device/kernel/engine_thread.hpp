@@ -65,6 +65,20 @@ struct Thread {
   Seen last_seen;
   static constexpr size_t kSeenKept = 32;
   std::deque<Seen> seen_before;  ///< the last ones, for what the thread issued before others; see seen_in
+  /// Its place in a ring of slots, as its waits at the barriers of one end of a pipeline tell.
+  struct RingPlace {
+    uint32_t first_barrier = 0;  ///< the offset of slot 0's
+    int slots = 0;
+    int first_slot = 0, slot = 0;  ///< of its first and its last wait
+    uint32_t first_parity = 0, parity = 0;
+    bool has_jumped = false;  ///< to another place than the next and the first
+    /// The first wait that began again at the place of the first one, and the slot of the wait before.
+    const Mbarrier* restarted = nullptr;
+    Location restarted_at;
+    int slot_before = 0;
+    bool is_wrong = false;  ///< such a wait, or a later one, was for a phase that had been used up
+  };
+  std::vector<RingPlace> places_in_rings;
   /// A TMA load that it has issued: where it writes, and the barrier at which it counts.
   struct CountedLoad {
     const Mbarrier* barrier = nullptr;
@@ -83,7 +97,9 @@ struct Thread {
   Order last_proxy_fence;
   Order last_store_wait;           ///< for TMA stores
   unsigned store_groups_left = 0;  ///< by that wait
-  uint64_t mbarrier_waits = 0;     ///< that have ended
+  uint64_t store_waits = 0;
+  Location last_store_commit;
+  uint64_t mbarrier_waits = 0;  ///< that have ended
 
   uint64_t wgmma_issued = 0, wgmma_committed = 0, wgmma_committed_groups = 0, wgmma_fences = 0;
   RegistersAtFence registers_at_fence;

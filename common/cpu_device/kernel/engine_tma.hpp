@@ -61,6 +61,8 @@ struct TmaStoreGroup {
   unsigned reading = 0, writing = 0;   ///< stores that have not done that yet
   double read_at = 0, written_at = 0;  ///< virtual time
   Location where;                      ///< of its last store
+  Location committed_at;               ///< where it is closed,
+  uint64_t waits_before_commit = 0;    ///< and how often the thread had waited for stores by then
   std::vector<AsyncOperation> race_operations;
 };
 

@@ -13,19 +13,35 @@
 namespace cpu_device {
 
 /// Fresh shared memory holds this, and no sum of numbers does.
-bool UnwrittenReads::is_poison(const std::byte* bytes) {
+bool UnwrittenReads::is_poison(const std::byte* half) {
   constexpr uint64_t kEachByte = 0x0101010101010101;
-  uint64_t words[2];
-  std::memcpy(words, bytes, sizeof words);
-  const uint64_t fresh = kEachByte * static_cast<uint64_t>(unwritten_byte);
-  return words[0] == fresh && words[1] == fresh;
+  uint64_t word;
+  std::memcpy(&word, half, sizeof word);
+  return word == kEachByte * static_cast<uint64_t>(unwritten_byte);
 }
 
-void UnwrittenReads::remember(Block& block, size_t offset, const char* what, Location where) {
-  const bool is_written = !is_poison(block.shared.generic() + offset);
+/// Of a chunk of which one half is written: the cp.async that was too short, and the bytes that it left.
+std::string UnwrittenReads::explain_narrow_copy(unsigned block, size_t offset, const std::byte* chunk) const {
+  if (is_poison(chunk) == is_poison(chunk + kHalf)) return "";
+  const auto copy = narrow_copies_.find({block, offset / kChunk});
+  if (copy == narrow_copies_.end()) return "";
+  const size_t first = is_poison(chunk) ? 0 : copy->second.bytes < kHalf ? copy->second.bytes : kHalf;
+  return print(
+      ": the cp.async at %s copies %u of the %zu bytes of a chunk, and nobody has written its bytes %zu to "
+      "%zu",
+      own_place(copy->second.where).c_str(), copy->second.bytes, kChunk, first,
+      is_poison(chunk) ? kHalf - 1 : kChunk - 1);
+}
+
+void UnwrittenReads::remember(Block& block, size_t offset, const std::byte* seen, const char* what,
+                              Location where) {
+  const std::byte* const chunk = block.shared.generic() + offset;
+  const size_t half = is_poison(seen) ? 0 : kHalf;
+  const bool is_written = !is_poison(chunk + half);
   First& first = is_written ? unpublished_ : unwritten_;
   if (!first.text.empty()) return;
   const Unobserved unobserved;  // strings are made, maybe by a copy of their functions that is instrumented
+  offset += half;
   const std::string name = block.warps[0].lanes[0]->cluster.layout().name_of(offset);
   first.cluster = cluster_;
   first.block = block.ids.rank_in_cluster;
@@ -33,7 +49,8 @@ void UnwrittenReads::remember(Block& block, size_t offset, const char* what, Loc
   first.text = std::string(what) + " at " + to_string(where) + " read shared memory " +
                (is_written ? "that threads had written and no fence.proxy.async had published"
                            : "before anything was written to it") +
-               " (" + describe(block) + ", " + (name.empty() ? print("byte %zu", offset) : name) + ")";
+               " (" + describe(block) + ", " + (name.empty() ? print("byte %zu", offset) : name) + ")" +
+               (is_written ? "" : explain_narrow_copy(first.block, offset - half, chunk));
 }
 
 void UnwrittenReads::note_load(const Block& block, size_t offset, const void* return_address) {

@@ -4,7 +4,9 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 
 #include "common/cpu_device/base/location.hpp"
 
@@ -17,10 +19,18 @@ class Cluster;
 class UnwrittenReads {
  public:
   /// Where a cluster begins.
-  void begin(uint64_t cluster) { cluster_ = cluster; }
+  void begin(uint64_t cluster) {
+    cluster_ = cluster;
+    narrow_copies_.clear();
+  }
   /// Somebody reads these 16 bytes of a view of shared memory.
   void note(Block& block, size_t offset, const std::byte* view, const char* what, Location where) {
-    if (is_poison(view + offset)) remember(block, offset, what, where);
+    if (is_poison(view + offset) || is_poison(view + offset + kHalf))
+      remember(block, offset, view + offset, what, where);
+  }
+  /// A cp.async of fewer than 16 bytes to this place was issued.
+  void note_narrow_copy(unsigned block, size_t offset, uint32_t bytes, Location where) {
+    narrow_copies_[{block, offset / kChunk}] = {bytes, where};
   }
   /// A load of shared memory that nobody has written.
   void note_load(const Block& block, size_t offset, const void* return_address);
@@ -46,11 +56,19 @@ class UnwrittenReads {
     size_t offset = 0;      ///< in its shared memory
     bool is_ended = false;  ///< see end()
   };
-  static bool is_poison(const std::byte* bytes);
-  void remember(Block& block, size_t offset, const char* what, Location where);
+  struct NarrowCopy {
+    uint32_t bytes = 0;
+    Location where;
+  };
+  static constexpr size_t kChunk = 16, kHalf = 8;  ///< bytes that are read at a time; half of them
+
+  static bool is_poison(const std::byte* half);
+  void remember(Block& block, size_t offset, const std::byte* seen, const char* what, Location where);
+  std::string explain_narrow_copy(unsigned block, size_t offset, const std::byte* chunk) const;
 
   uint64_t cluster_ = 0;
   First unwritten_, unpublished_, overlap_;
+  std::map<std::pair<unsigned, size_t>, NarrowCopy> narrow_copies_;  ///< the last to each chunk of a block
 };
 
 }  // namespace cpu_device

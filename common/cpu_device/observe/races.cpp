@@ -1183,7 +1183,7 @@ void RaceChecker::report(Conflict conflict) {
              (conflict.why == Why::early_read_later && !conflict.second_only_relies),
          conflict.first_writes, conflict.why == Why::two_writes, conflict.why == Why::no_proxy_fence,
          first_what, second_what, writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : "",
-         conflict.offset,
+         conflict.offset, conflict.block,
          [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); },
          [&] {
            return reads_of_other_warps(conflict.first_writes ? conflict.second_site : conflict.first_site,

@@ -106,7 +106,8 @@ class RaceChecker {
     bool lacks_fence;               ///< of the async proxy, and nothing else
     std::string first_what, second_what;  ///< "TMA load"
     std::string note_of_writer;           ///< see annotate()
-    std::size_t offset;                   ///< of the byte
+    std::size_t offset;                   ///< of the byte,
+    unsigned block;                       ///< and its block, by rank
     /// In which epoch a thread has last read in this block what the line of the first reads; 0 if it is not
     /// known to have.
     std::function<uint32_t(unsigned thread)> last_read_there = nullptr;

@@ -16,14 +16,18 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "common/cuda/barrier_names.hpp"
 
 namespace cpu_device {
 namespace {
@@ -269,6 +273,7 @@ bool is_own(const std::string& path) {
 /// The statement that begins in this line of the file: that line and those that it goes on in.
 std::string statement_at(const std::string& path, unsigned line) {
   constexpr int kMostLines = 4;
+  if (ladder::is_newer_than_program(path)) return "";
   std::ifstream file(path);
   std::string text, statement;
   for (unsigned i = 1; i < line && std::getline(file, text); ++i) {
@@ -424,6 +429,72 @@ std::string shared_operand(const OwnLine& one, const OwnLine& other) {
     for (const std::string& candidate : other.operands)
       if (without_indices(operand) == without_indices(candidate)) both.push_back(operand);
   return both.size() == 1 ? both.front() : "";
+}
+
+std::pair<unsigned, unsigned> lines_made_in_loop(const std::string& source, unsigned line,
+                                                 const std::string& type, const std::string& argument) {
+  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::string text;  // without comments
+  std::istringstream lines(source);
+  std::string one;
+  for (unsigned at = 1; at <= line && std::getline(lines, one); ++at)
+    text += one.substr(0, one.find("//")) + "\n";
+  const auto line_at = [&](size_t offset) {
+    return static_cast<unsigned>(
+        1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(offset), '\n'));
+  };
+  size_t made = text.npos;
+  for (size_t at = text.find(type); at != text.npos; at = text.find(type, at + 1)) {
+    if (at && is_word(text[at - 1])) continue;
+    const std::string statement = text.substr(at, text.find(';', at) - at);
+    const size_t end = statement.find_last_of(")}");
+    if (end == statement.npos || end < argument.size() || statement.find('\n') != statement.npos) continue;
+    const size_t begin = end - argument.size();
+    if (statement.compare(begin, argument.size(), argument) == 0 && begin && !is_word(statement[begin - 1]))
+      made = at;
+  }
+  if (made == text.npos) return {0, 0};
+  int depth = 0;
+  for (size_t at = made; at-- > 0;) {
+    depth += text[at] == '}';
+    depth -= text[at] == '{';
+    if (depth >= 0) continue;
+    depth = 0;  // the statement around it
+    int parentheses = 0;
+    size_t begin = at;
+    for (; begin > 0; --begin) {
+      const char c = text[begin - 1];
+      parentheses += c == ')';
+      parentheses -= c == '(';
+      if (parentheses == 0 && (c == ';' || c == '{' || c == '}')) break;
+    }
+    while (begin < at && std::isspace(static_cast<unsigned char>(text[begin]))) ++begin;
+    for (const char* const word : {"for", "while", "do"})
+      if (text.compare(begin, std::strlen(word), word) == 0 && !is_word(text[begin + std::strlen(word)]))
+        return {line_at(made), line_at(begin)};
+  }
+  return {0, 0};
+}
+
+MadeInLoop made_in_loop(const Location& where, const std::string& type, const std::string& argument) {
+  std::vector<std::string> places;
+  if (where.line && where.file[0] == '/' && is_own(where.file))
+    places.push_back(std::string(where.file) + ":" + std::to_string(where.line));
+  for (const void* const return_address : {where.call, where.outer_call}) {
+    const std::vector<std::string> lines = lines_of_call(return_address);
+    for (size_t i = 1; i < lines.size(); i += 2)
+      if (is_own(lines[i])) places.push_back(lines[i]);
+  }
+  if (places.empty()) return {};
+  const auto [path, line] = path_and_line(places.front());
+  if (ladder::is_newer_than_program(path)) return {};
+  std::ifstream file(path);
+  std::stringstream source;
+  source << file.rdbuf();
+  const auto [object, loop] = lines_made_in_loop(source.str(), line, type, argument);
+  if (!object) return {};
+  const std::string name = file_name(path) + ":";
+  return {name + std::to_string(object), name + std::to_string(loop)};
 }
 
 std::string line_of_function(const void* function) {

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
@@ -61,6 +62,17 @@ std::string shared_operand(const OwnLine& one, const OwnLine& other);
 
 /// For tests: the operands in shared memory in a line of the source.
 std::vector<std::string> operands_in(const std::string& text);
+
+/// An object that the source makes in a loop.
+struct MadeInLoop {
+  std::string object, loop;  ///< "gemm.cuh:46"; empty if it is not found, or made in no loop
+};
+/// Of the innermost line that readers look for: whether above it, in its file, an object of this type is made
+/// of this argument, in a loop. "Producer pipe(smem.pipe);" is one of type Producer, of "pipe".
+MadeInLoop made_in_loop(const Location&, const std::string& type, const std::string& argument);
+/// For tests: the lines of both in a source, as far as its line `line`; 0 where there is none.
+std::pair<unsigned, unsigned> lines_made_in_loop(const std::string& source, unsigned line,
+                                                 const std::string& type, const std::string& argument);
 
 /// Where the function begins, "/path/05_ws_double_buffer/gemm.cuh:143"; empty likewise.
 std::string line_of_function(const void* function);

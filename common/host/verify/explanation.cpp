@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -150,13 +152,25 @@ class Explainer {
                        : "a slot was overwritten before it was read, or the wrong tile was loaded";
   }
 
+  /// Of two parts of K, one behind the other, the first is one tile longer where their number is odd; does
+  /// the second begin where it would if they were equal?
+  std::string why_parts_overlap(int taken, int due) const {
+    if (tiles_ < 3 || tiles_ % 2 == 0 || taken != tiles_ / 2 || due != tiles_ - 1) return "";
+    return fmt::format(
+        "; or two blocks, or groups of threads, take parts of K one behind the other, tiles 0 to {} and {} "
+        "to {}: "
+        "tile {} counts twice, and tile {} never",
+        taken, taken, due - 1, taken, due);
+  }
+
   /// One K tile is taken in place of another.
   std::string explain_by_one_tile() {
     if (tiles_ > kMaxTiles) return "";
     for (int i = 0; i < tiles_; ++i) {
       for (int j = 0; j < tiles_; ++j) {
         if (j == i || !is_explained_by([&](size_t e) { return of_tile(e, j) - of_tile(e, i); })) continue;
-        return fmt::format("{} was multiplied in place of K tile {}: {}", tile(j), i, why_stale(j, i));
+        return fmt::format("{} was multiplied in place of K tile {}: {}{}", tile(j), i, why_stale(j, i),
+                           why_parts_overlap(j, i));
       }
     }
     return "";
@@ -783,6 +797,28 @@ Found find(const std::vector<WrongElement>& examples, const WrongElements& wrong
   return {};
 }
 
+/// Tiles of C that hold what belongs to the left, at distances that are multiples of the least: pieces of
+/// columns that begin too close to each other. Nothing if something else is wrong, too.
+std::string why_columns_spread(const std::vector<Found>& all) {
+  std::set<int> distances;
+  for (const Found& one : all) {
+    int columns = 0, end = 0;
+    if (std::sscanf(one.fact.c_str(), "C holds what belongs %d columns to the left%n", &columns, &end) != 1 ||
+        end != static_cast<int>(one.fact.size()))
+      return "";
+    distances.insert(columns);
+  }
+  const int least = *distances.begin();
+  if (distances.size() < 2 || least >= kTileWidth ||
+      std::any_of(distances.begin(), distances.end(), [&](int distance) { return distance % least; }))
+    return "";
+  return fmt::format(
+      ": each {} columns of C begin {} columns too far left behind the ones before: the column that tells "
+      "one "
+      "piece of a tile from the next is off where the sums are staged or stored, or where B is loaded",
+      kTileWidth, least);
+}
+
 }  // namespace
 
 std::string explain(const WrongElements& wrong, const Reference& reference, bool is_exact,
@@ -808,6 +844,13 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
     others.push_back(std::move(found));
   }
   if (all_alike) return first.where + first.fact + first.advice;
+  // What explains all tiles may look plainer in the first: where a column is 0, what is exchanged with it is.
+  tried.push_back(tiles.front());
+  for (const Found& other : others)
+    if (other.explainer && other.explainer != first.explainer &&
+        std::all_of(tried.begin(), tried.end(),
+                    [&](const auto& tile) { return other.explainer->also_explains(tile); }))
+      return other.where + other.fact + other.advice;
   std::vector<Found> said = {first};
   for (const Found& other : others) {
     const bool is_new =
@@ -822,7 +865,8 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
     if (count > 1 && !one.fact.empty())
       text += fmt::format(" (so in {} of {} tiles looked at)", count, others.size() + 1);
   }
-  return text;
+  others.push_back(first);
+  return text + why_columns_spread(others);
 }
 
 }  // namespace ladder

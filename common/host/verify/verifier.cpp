@@ -12,8 +12,21 @@
 namespace ladder {
 namespace {
 
-/// "wgmma at core.cuh:35 read shared memory before anything was written to it", without the block.
-std::string line_of_read(const std::string& text) { return text.substr(0, text.find(" (")); }
+/// "wgmma at core.cuh:35 read shared memory before anything was written to it: smem.a.panels", without the
+/// block and without indices: lines that all lessons share read several arrays.
+std::string line_and_array_of_read(const std::string& text) {
+  const size_t block = text.find(" (block ");
+  const size_t name = text.find("), ", block);
+  if (block == text.npos || name == text.npos) return text.substr(0, block);
+  std::string array;
+  int depth = 0;
+  for (size_t at = name + 3; at < text.size() && text[at] != ')'; ++at) {
+    depth += text[at] == '[';
+    if (!depth) array += text[at];
+    depth -= text[at] == ']';
+  }
+  return text.substr(0, block) + ": " + (array.rfind("byte ", 0) == 0 ? "" : array);
+}
 
 }  // namespace
 
@@ -22,13 +35,13 @@ std::string line_of_read(const std::string& text) { return text.substr(0, text.f
 std::string Verifier::explain_nan(const WrongElements& wrong) const {
   if (!wrong.nan_count()) return "";
   const std::string text = take_unwritten_read();
-  return innocent_reads_.count(line_of_read(text)) ? "" : text;
+  return innocent_reads_.count(line_and_array_of_read(text)) ? "" : text;
 }
 
 Verdict Verifier::with_innocent_reads(Verdict verdict) {
   if (!verdict.passed()) return verdict;
   if (const std::string text = take_unwritten_read(); !text.empty())
-    innocent_reads_.insert(line_of_read(text));
+    innocent_reads_.insert(line_and_array_of_read(text));
   return verdict;
 }
 

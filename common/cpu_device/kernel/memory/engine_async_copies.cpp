@@ -105,6 +105,10 @@ void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t sourc
   copy.epoch = epoch;
   copy.where = where;
   group.copies.push_back(copy);
+  if (constexpr uint32_t kChunk = 16; bytes < kChunk)
+    cluster.unwritten_reads().note_narrow_copy(
+        thread.block->ids.rank_in_cluster, static_cast<size_t>(copy.shared - thread.block->shared.generic()),
+        bytes, where);
 
   note_global_access(thread, global, source_bytes, /*write=*/false, where);
   ++cluster.totals().async_copies;

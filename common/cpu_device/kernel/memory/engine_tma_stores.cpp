@@ -240,6 +240,9 @@ void TmaStoreWrite::land(Cluster& cluster) {
 void tma_store_commit(Location where) {
   Thread& thread = this_thread(where);
   if (thread.store_groups.empty()) thread.store_groups.emplace_back();
+  thread.store_groups.back().committed_at = where;
+  thread.store_groups.back().waits_before_commit = thread.store_waits;
+  thread.last_store_commit = where;
   thread.store_groups.emplace_back();
 }
 
@@ -268,6 +271,7 @@ void tma_store_wait(unsigned in_flight, bool only_read, Location where) {
   if (!only_read) thread.written_store_groups_known = std::max(thread.written_store_groups_known, end);
   thread.last_store_wait = {where, cluster.races() ? cluster.races()->epoch(thread.number) : 0};
   thread.store_groups_left = static_cast<unsigned>(committed - end);
+  ++thread.store_waits;
   while (thread.forgotten_store_groups < end && !thread.store_groups.front().writing) {
     thread.store_groups.pop_front();
     ++thread.forgotten_store_groups;

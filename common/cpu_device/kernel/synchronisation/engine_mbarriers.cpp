@@ -62,20 +62,65 @@ void note_arrival(Mbarrier& barrier, const Mbarrier::Arrival& arrival) {
 
 /// Of a slot that a block fills and empties itself: who reads it must find it filled once more often than
 /// emptied, and who fills it, emptied as often as filled.
-void check_early(const Thread& thread, Mbarrier& barrier, Location where) {
+/// @return whether this is not so
+bool check_early(const Thread& thread, Mbarrier& barrier, Location where) {
   const Mbarrier* const other = other_end(barrier);
-  if (!other || barrier.early_wait.thread) return;
+  if (!other) return false;
   const Mbarrier& full = barrier.is_full ? barrier : *other;
   const Mbarrier& empty = barrier.is_full ? *other : barrier;
-  if (barrier.is_full ? full.phase > empty.phase : empty.phase >= full.phase) return;
+  if (barrier.is_full ? full.phase > empty.phase : empty.phase >= full.phase) return false;
   // Peers that fill each other's slots wait for an "empty" that speaks of another block's.
   const auto& releases = empty.phase ? empty.last_arrivals : empty.arrivals;
   const bool is_own = std::any_of(releases.begin(), releases.end(), [&](const auto& arrival) {
     return arrival.thread->block == barrier.block;
   });
-  if (!is_own && barrier.block->ids.cluster_dim.count() > 1) return;
+  if (!is_own && barrier.block->ids.cluster_dim.count() > 1) return false;
+  if (barrier.early_wait.thread) return true;
   barrier.early_wait = {&thread, where, static_cast<uint32_t>(barrier.phase + 1) % 2, full.phase,
                         empty.phase};
+  return true;
+}
+
+uint32_t first_of_ring(const Mbarrier& barrier) {
+  return barrier.offset - static_cast<uint32_t>(barrier.slot) * sizeof(uint64_t);
+}
+
+Thread::RingPlace* place_in_ring(Thread& thread, const Mbarrier& barrier) {
+  for (Thread::RingPlace& place : thread.places_in_rings)
+    if (place.first_barrier == first_of_ring(barrier)) return &place;
+  return nullptr;
+}
+
+/// The thread is about to wait. Does it go on from where it was, or begin again?
+void note_place_in_ring(Thread& thread, const Mbarrier& barrier, uint32_t parity, Location where) {
+  if (!*barrier.end) return;  // of no pipeline
+  Thread::RingPlace* const place = place_in_ring(thread, barrier);
+  if (!place) {
+    const Unobserved unobserved;
+    const auto& all = barrier.block->mbarriers;
+    const auto slots = std::count_if(all.begin(), all.end(), [&](const auto& one) {
+      return one->initialised_at == barrier.initialised_at && !std::strcmp(one->end, barrier.end) &&
+             first_of_ring(*one) == first_of_ring(barrier);
+    });
+    Thread::RingPlace& fresh = thread.places_in_rings.emplace_back();
+    fresh.first_barrier = first_of_ring(barrier);
+    fresh.slots = static_cast<int>(slots);
+    fresh.first_slot = fresh.slot = barrier.slot;
+    fresh.first_parity = fresh.parity = parity;
+    return;
+  }
+  const bool wraps = place->slot + 1 == place->slots;
+  const bool goes_on = barrier.slot == (wraps ? 0 : place->slot + 1) && parity == (place->parity ^ wraps);
+  const bool is_same = barrier.slot == place->slot && parity == place->parity;
+  const bool is_first = barrier.slot == place->first_slot && parity == place->first_parity;
+  place->has_jumped |= !goes_on && !is_first && !is_same;
+  if (!goes_on && is_first && (!is_same || place->slots == 1) && !place->restarted) {
+    place->restarted = &barrier;
+    place->restarted_at = where;
+    place->slot_before = place->slot;
+  }
+  place->slot = barrier.slot;
+  place->parity = parity;
 }
 
 /// The thread has seen that a phase ended.
@@ -83,7 +128,7 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
   const Unobserved unobserved;
   Cluster& cluster = thread.cluster;
   thread.synchronised = true;
-  check_early(thread, barrier, where);
+  bool is_wrong = check_early(thread, barrier, where);
   if (!barrier.phase && !barrier.early_pass.thread) barrier.early_pass = {&thread, where, 0};
   thread.last_seen = {&barrier, barrier.phase};
   ++thread.mbarrier_waits;
@@ -92,7 +137,12 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
     barrier.phases_passed.resize(thread.block->ids.threads);
   }
   const uint64_t seen = barrier.phases_seen[thread.ids.rank];
-  if (seen && barrier.phase == seen) barrier.repeated_wait = {&thread, where, seen - 1};
+  if (seen && barrier.phase == seen) {
+    barrier.repeated_wait = {&thread, where, seen - 1};
+    is_wrong = true;
+  }
+  if (Thread::RingPlace* const place = place_in_ring(thread, barrier); place && place->restarted)
+    place->is_wrong |= is_wrong || (place->restarted == &barrier && barrier.phase == seen);
   if (barrier.phase > seen + 1) barrier.phases_passed[thread.ids.rank] += barrier.phase - seen - 1;
   barrier.phases_seen[thread.ids.rank] = barrier.phase;
   if (std::exchange(barrier.last_phase_passed, barrier.phase) != barrier.phase)
@@ -456,6 +506,7 @@ void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const ch
   Cluster& cluster = thread.cluster;
   Mbarrier& barrier = find_mbarrier(thread, object, where);
   check_loop_ends(thread, where);
+  note_place_in_ring(thread, barrier, parity & 1, where);
   cluster.jitter(thread);
   if (!phase_ended(barrier, parity)) {
     const uint32_t warp = 1u << thread.warp->index;

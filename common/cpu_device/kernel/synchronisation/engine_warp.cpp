@@ -97,6 +97,7 @@ static const char* name_of(Shuffle kind) {
 }
 
 uint64_t shuffle(Shuffle kind, uint32_t mask, uint64_t value, int argument, int width, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   if (width < 1 || width > 32 || (width & (width - 1))) {
     thread.cluster.fail(
@@ -126,6 +127,7 @@ uint64_t shuffle(Shuffle kind, uint32_t mask, uint64_t value, int argument, int 
 }
 
 uint32_t ballot(uint32_t mask, bool predicate, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   thread.slots[0] = predicate;
   execute_together(thread, mask, Meeting::masked, "__ballot_sync", where, [](Warp& warp, uint32_t lanes) {
@@ -138,6 +140,7 @@ uint32_t ballot(uint32_t mask, bool predicate, Location where) {
 }
 
 uint32_t match_any(uint32_t mask, uint64_t value, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   Thread& thread = this_thread(where);
   thread.slots[0] = value;
   execute_together(thread, mask, Meeting::masked, "__match_any_sync", where, [](Warp& warp, uint32_t lanes) {
@@ -153,6 +156,7 @@ uint32_t match_any(uint32_t mask, uint64_t value, Location where) {
 }
 
 uint32_t reduce(Reduction kind, uint32_t mask, uint32_t value, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   constexpr const char* kNames[] = {"__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
                                     "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",
                                     "__reduce_or_sync",  "__reduce_xor_sync"};

@@ -286,7 +286,7 @@ void check_kept(Thread& thread, const Accumulator& accumulator, Location where) 
         return &other != &accumulator && other.asks_for_keep && other.kept &&
                other.delivered_with == accumulator.delivered_with;
       });
-  const std::string place = to_string(accumulator.delivered_at);
+  const std::string place = place_and_caller(accumulator.delivered_at);
   thread.cluster.fail(
       thread,
       other_is_kept
@@ -378,8 +378,9 @@ void check_a_untouched(Thread& thread, const RegistersOfA& a, Location where) {
     if (a.variables[i] == a.held[i]) continue;
     thread.cluster.fail(thread,
                         print("wgmma: register %d of operand A was written while the product at ", i) +
-                            to_string(a.where) +
-                            " was in flight: the tensor cores may read it at any time until the wait",
+                            place_and_caller(a.where) +
+                            " was in flight: the tensor cores may read it at any time until the wait at " +
+                            place_and_caller(where),
                         where);
   }
 }
@@ -408,8 +409,9 @@ void deliver(Thread& thread, Accumulator& accumulator, Location where) {
     if (bits_of(accumulator.at(i)) != kInFlight) {
       thread.cluster.fail(thread,
                           print("wgmma: accumulator register %d was written while the product at ", i) +
-                              to_string(accumulator.issued_at) +
-                              " was in flight: the sums belong to the tensor cores until the wait",
+                              place_and_caller(accumulator.issued_at) +
+                              " was in flight: the sums belong to the tensor cores until the wait at " +
+                              place_and_caller(where),
                           where);
     }
   }

@@ -47,6 +47,7 @@ enum class Mistake {
   loader_expects_its_own_half_only,
   loader_sends_to_itself_only,
   loader_sends_to_the_other_only,
+  loader_sends_to_one_place,
   compute_does_not_wait,
   compute_releases_its_own_block_only,
   compute_releases_before_wgmma_has_read,
@@ -122,7 +123,8 @@ class Roles {
       ptx::mbarrier_arrive_expect_bytes(&smem_.full[slot], bytes);
       if (!makes(Mistake::empty_counts_one_block))
         ptx::tma_load(&smem_.a[slot], &map_a_, k, static_cast<int>(rank_) * kTile, &smem_.full[slot]);
-      auto* half = reinterpret_cast<__nv_bfloat16*>(&smem_.b[slot]) + k_of_half * kTile;
+      auto* half = reinterpret_cast<__nv_bfloat16*>(&smem_.b[slot]);
+      if (!makes(Mistake::loader_sends_to_one_place)) half += k_of_half * kTile;
       ptx::tma_load_multicast(half, &map_b_, step / k_steps_ * kTile, k + k_of_half, &smem_.full[slot],
                               blocks);
       if (makes(Mistake::empty_counts_one_block)) load_a_last(slot, k);
@@ -268,6 +270,14 @@ TEST_CASE("a block that expects its own half only is found") {
 TEST_CASE("a half that does not reach both blocks leaves the other waiting for its bytes") {
   check_named_always(with(Mistake::loader_sends_to_itself_only), "4096 bytes missing");
   check_named_always(with(Mistake::loader_sends_to_the_other_only), "4096 bytes missing");
+}
+TEST_CASE("halves that both blocks send to one place are named, and so is the place that gets none") {
+  check_race(with(Mistake::loader_sends_to_one_place),
+             "both bring 4096 bytes to the same place of block (0,0,0), and nobody brings anything to ");
+  check_race(
+      with(Mistake::loader_sends_to_one_place),
+      "b[0].panels[0][32][0] to [63][63]: does the place in shared memory lack the offset of the block's own "
+      "part?\n");
 }
 TEST_CASE("a loader that does not wait overwrites what its neighbour still reads") {
   check_race(with(Mistake::loader_does_not_wait), "more arrivals than expected at full[0] of block");

@@ -571,6 +571,80 @@ TEST_CASE("a missing release is not taken for a wrong parity where readers take 
   }
 }
 
+template <int kSlots>
+struct Handed {
+  ladder::Pipeline<kSlots> pipe;
+  int value[kSlots];
+};
+
+/// Warp 1 hands the steps of some tiles to warp 0, through a ring. Whose end of the pipeline is made anew?
+template <int kSlots>
+std::string made_anew(const Schedule& schedule, int steps, bool producer, bool consumer) {
+  return failure({.block = 64, .shared_bytes = sizeof(Handed<kSlots>)}, schedule, [&] {
+    auto& smem = ladder::shared_storage<Handed<kSlots>>();
+    if (threadIdx.x == 0) smem.pipe.init(32, 32);
+    __syncthreads();
+    constexpr int kTiles = 3;
+    const auto fill = [&](auto& pipe) {
+      for (int step = 0; step < steps; ++step) {
+        pipe.producer_acquire();
+        pipe.producer_commit();
+      }
+    };
+    const auto empty = [&](auto& pipe) {
+      for (int step = 0; step < steps; ++step) {
+        pipe.consumer_wait();
+        pipe.consumer_release();
+      }
+    };
+    if (threadIdx.x >= 32 && producer) {
+      for (int tile = 0; tile < kTiles; ++tile) {
+        ladder::Producer pipe(smem.pipe);
+        for (int step = 0; step < steps; ++step) {
+          pipe.producer_acquire();
+          pipe.producer_commit();
+        }
+      }
+    } else if (threadIdx.x >= 32) {
+      ladder::Producer pipe(smem.pipe);
+      for (int tile = 0; tile < kTiles; ++tile) fill(pipe);
+    } else if (consumer) {
+      for (int tile = 0; tile < kTiles; ++tile) {
+        ladder::Consumer pipe(smem.pipe);
+        for (int step = 0; step < steps; ++step) {
+          pipe.consumer_wait();
+          pipe.consumer_release();
+        }
+      }
+    } else {
+      ladder::Consumer pipe(smem.pipe);
+      for (int tile = 0; tile < kTiles; ++tile) empty(pipe);
+    }
+  });
+}
+
+TEST_CASE("an end of a pipeline that is made anew for each tile is named with its line") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    for (const int steps : {1, 2, 3, 4, 6}) CHECK(made_anew<2>(schedule, steps, false, false) == "");
+    CHECK(made_anew<2>(schedule, 4, true, true) ==
+          "");  // at the end of a lap that leaves parities as they were
+    for (const std::string& text :
+         {made_anew<3>(schedule, 4, true, false), made_anew<2>(schedule, 3, true, false),
+          made_anew<1>(schedule, 3, true, false)})
+      CHECK_THAT(text, ContainsSubstring(
+                           " begins again at slot 0 of pipe.empty with parity 1 (test_mbarriers.cu:") &&
+                           ContainsSubstring("), and the barriers have gone on: its Producer is made anew at "
+                                             "test_mbarriers.cu:") &&
+                           ContainsSubstring(", in each round of the loop at test_mbarriers.cu:"));
+    for (const std::string& text :
+         {made_anew<3>(schedule, 4, false, true), made_anew<1>(schedule, 3, false, true)})
+      CHECK_THAT(
+          text, ContainsSubstring(" begins again at slot 0 of pipe.full with parity 0 (test_mbarriers.cu:") &&
+                    ContainsSubstring("its Consumer is made anew at test_mbarriers.cu:"));
+  }
+}
+
 TEST_CASE("who waits twice for each release, or fills more slots than there are, holds all slots") {
   struct Ring {
     ptx::Mbarrier full[2], empty[2];

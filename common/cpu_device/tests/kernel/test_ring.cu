@@ -53,6 +53,8 @@ enum class Mistake {
   storer_does_not_wait,
   storer_does_not_wait_for_its_read,
   storer_does_not_commit,
+  storer_waits_before_it_commits,
+  storer_commits_before_it_stores,
   storer_exits_early,
   no_initialisation,
   misaligned_slot,
@@ -155,9 +157,13 @@ class Roles {
   void store() {
     for (int tile = 0; tile < tiles_; ++tile) {
       if (!makes(Mistake::storer_does_not_wait)) ptx::mbarrier_wait(&smem_.staged_full, tile & 1);
+      if (makes(Mistake::storer_commits_before_it_stores)) ptx::tma_store_commit();
       ptx::tma_store(&maps_.c, &smem_.c, tile * kTile, 0);
-      if (!makes(Mistake::storer_does_not_commit)) ptx::tma_store_commit();
-      if (!makes(Mistake::storer_does_not_wait_for_its_read) && !makes(Mistake::storer_exits_early))
+      if (makes(Mistake::storer_waits_before_it_commits)) ptx::tma_store_wait_read<0>();
+      if (!makes(Mistake::storer_does_not_commit) && !makes(Mistake::storer_commits_before_it_stores))
+        ptx::tma_store_commit();
+      if (!makes(Mistake::storer_waits_before_it_commits) &&
+          !makes(Mistake::storer_does_not_wait_for_its_read) && !makes(Mistake::storer_exits_early))
         ptx::tma_store_wait_read<0>();
       ptx::mbarrier_arrive(&smem_.staged_empty);
     }
@@ -318,6 +324,20 @@ TEST_CASE("a staging tile that is overwritten while TMA may read it is a race") 
              {"TMA store (a read) issued by", "in mbarrier_wait for staged_full, phase of parity 1"});
   check_race(with(Mistake::storer_does_not_wait_for_its_read), "TMA store (a read) issued by");
   check_race(with(Mistake::storer_does_not_wait_for_its_read), ") before it has waited for its TMA store\n");
+}
+TEST_CASE("a wait for TMA stores that comes before the commit is named with both lines") {
+  check_race(with(Mistake::storer_waits_before_it_commits),
+             ") before it has waited for its TMA store: its wait for TMA stores at test_ring.cu:");
+  check_race(
+      with(Mistake::storer_waits_before_it_commits),
+      ", and so does not cover the TMA store of block (0,0,0) warp 5 lane 0: commit first, and wait then\n");
+}
+TEST_CASE("a commit that comes before its TMA store closes an empty group, which is named") {
+  check_race(
+      with(Mistake::storer_commits_before_it_stores),
+      {" of the next round, and so does not cover the TMA store of block (0,0,0) warp 5 lane 0: the commit "
+       "must come behind the store, and the wait behind the commit\n",
+       ": the last commit, at test_ring.cu:"});
 }
 TEST_CASE("a storer that does not wait stores what is not there") {
   check_race(with(Mistake::storer_does_not_wait),

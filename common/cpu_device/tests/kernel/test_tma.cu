@@ -3,6 +3,7 @@
 /// once.
 #include <cuda.h>
 #include <cuda_bf16.h>
+#include <cuda_pipeline.h>
 
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
@@ -447,6 +448,45 @@ TEST_CASE(
                      "fence.proxy.async had published (block (0,0,0), shared.tile[0].panels[0][0][0])"));
   CHECK_THAT(read(false, true), ContainsSubstring("read shared memory before anything was written to it"));
   CHECK(take_unwritten_read() == "");
+}
+
+TEST_CASE("a cp.async that leaves half of a chunk is named with the bytes that nobody has written") {
+  Matrix matrix(kRows, kColumns);
+  const CUtensorMap map = matrix.map();
+  const auto read = [&](int bytes) {
+    run(kShape, {}, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      constexpr int kChunk = 8;  // elements
+      for (int i = static_cast<int>(threadIdx.x); i < kRows * kColumns / kChunk; i += 64) {
+        const auto* from = &matrix.elements[static_cast<size_t>(i * kChunk)];
+        auto* to = shared.tile[0].chunk(i * kChunk / kColumns, i * kChunk % kColumns);
+        if (bytes == 4) __pipeline_memcpy_async(to, from, 4);
+        if (bytes == 8 || bytes == 88) __pipeline_memcpy_async(to, from, 8);
+        if (bytes == 88) __pipeline_memcpy_async(to + 4, from + 4, 8);
+        if (bytes == 16) __pipeline_memcpy_async(to, from, 16);
+      }
+      __pipeline_commit();
+      __pipeline_wait_prior(0);
+      ptx::fence_proxy_async();
+      __syncthreads();
+      if (threadIdx.x != 0) return;
+      ptx::tma_store(&map, &shared.tile[0], 0, 0);
+      ptx::tma_store_commit();
+      ptx::tma_store_wait<0>();
+    });
+    return take_unwritten_read();
+  };
+  (void)take_unwritten_read();
+  CHECK(read(16) == "");
+  CHECK(read(88) == "");  // two of 8 bytes
+  CHECK_THAT(read(8),
+             ContainsSubstring("read shared memory before anything was written to it (block (0,0,0), "
+                               "shared.tile[0].panels[0][0][4]): the cp.async at test_tma.cu:") &&
+                 ContainsSubstring(" copies 8 of the 16 bytes of a chunk, and nobody has written its "
+                                   "bytes 8 to 15"));
+  CHECK_THAT(read(4),
+             ContainsSubstring(" copies 4 of the 16 bytes of a chunk, and nobody has written its bytes 4 "
+                               "to 15"));
 }
 
 TEST_CASE("waiting for reads frees the tile, waiting for groups counts them from the newest") {

@@ -131,6 +131,16 @@ TEST_CASE("a lane that forgets its warp shows as a deadlock of the others") {
   CHECK_THAT(text, ContainsSubstring("warp 0 lane 7 waits at"));
 }
 
+TEST_CASE("lanes that do not come to a shuffle of their warp are named in the first lines") {
+  const std::string text = failure({.block = 64}, {}, [] {
+    if (threadIdx.x == 0) __shfl_sync(~0u, 1, 0);
+    __syncthreads();
+  });
+  CHECK_THAT(text, ContainsSubstring("deadlock: warp 0 lane 0 waits at test_warp.cu:"));
+  CHECK_THAT(text, ContainsSubstring(" in __shfl_sync\n  lanes 1-31 of warp 0 have not come, and now wait at "
+                                     "test_warp.cu:"));
+}
+
 TEST_CASE("__syncwarp orders shared memory within a warp") {
   const CheckRaces checked;
   for (const Schedule& schedule : all_schedules()) {

@@ -1654,6 +1654,21 @@ TEST_CASE("without the option nothing is checked") {
 
 }  // namespace races_test
 
+TEST_CASE("an object that is made in a loop is told from one that is made before it") {
+  const auto lines = [](const std::string& source) {
+    return cpu_device::lines_made_in_loop(source, 9, "Producer", "pipe");
+  };
+  using Lines = std::pair<unsigned, unsigned>;
+  CHECK(lines("for (Tile tile : walk(a, b)) {\n  Producer mine(smem.pipe);\n  mine.acquire();") ==
+        Lines{2, 1});
+  CHECK(lines("while (true)\n{ if (x) {\n  Producer<2> mine{smem.pipe};\n") == Lines{3, 1});
+  CHECK(lines("void f() {\n  Producer mine(smem.pipe);\n  for (;;) {\n") == Lines{0, 0});
+  CHECK(lines("for (;;) {\n}\nProducer mine(smem.pipe);\n") == Lines{0, 0});
+  CHECK(lines("for (;;) {\n  Producer mine(smem.other_pipe);\n") == Lines{0, 0});
+  CHECK(lines("for (;;) {\n  // Producer mine(smem.pipe);\n  Consumer mine(smem.pipe);\n") == Lines{0, 0});
+  CHECK(lines("\n\n\n\n\n\n\n\n\n\nfor (;;) {\n  Producer mine(smem.pipe);\n") == Lines{0, 0});
+}
+
 TEST_CASE("the operands in shared memory of a line are found, and the one that two lines share") {
   using cpu_device::operands_in;
   using Names = std::vector<std::string>;

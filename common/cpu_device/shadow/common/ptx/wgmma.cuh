@@ -1,5 +1,6 @@
 /// @file
-/// Shadow of common/ptx/wgmma.cuh. Descriptors have their real bit fields.
+/// Shadow of common/ptx/wgmma.cuh. Descriptors have their real bit fields. Functions are always inlined, so
+/// that who calls an operation is a line of the kernel.
 #pragma once
 #include <cstdint>
 
@@ -11,7 +12,7 @@ namespace ptx {
 inline void wgmma_fence(CPU_DEVICE_WHERE) { cpu_device::wgmma_fence(where); }
 inline void wgmma_commit_group(CPU_DEVICE_WHERE) { cpu_device::wgmma_commit_group(where); }
 template <int kInFlight>
-void wgmma_wait_group(CPU_DEVICE_WHERE) {
+[[gnu::always_inline]] inline void wgmma_wait_group(CPU_DEVICE_WHERE) {
   cpu_device::wgmma_wait_group(kInFlight, where);
 }
 
@@ -30,19 +31,23 @@ inline uint64_t matrix_descriptor(const void* start, uint32_t leading_bytes, uin
 }
 
 template <bool kBRowMajor>
-void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint64_t b, bool accumulate, CPU_DEVICE_WHERE) {
+[[gnu::always_inline]] inline void wgmma_m64n64k16(float (&d)[32], uint64_t a, uint64_t b, bool accumulate,
+                                                   CPU_DEVICE_WHERE) {
   cpu_device::wgmma(d, 64, a, b, accumulate, kBRowMajor, where);
 }
 template <bool kBRowMajor>
-void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b, bool accumulate, CPU_DEVICE_WHERE) {
+[[gnu::always_inline]] inline void wgmma_m64n128k16(float (&d)[64], uint64_t a, uint64_t b, bool accumulate,
+                                                    CPU_DEVICE_WHERE) {
   cpu_device::wgmma(d, 128, a, b, accumulate, kBRowMajor, where);
 }
 template <bool kBRowMajor>
-void wgmma_m64n192k16(float (&d)[96], uint64_t a, uint64_t b, bool accumulate, CPU_DEVICE_WHERE) {
+[[gnu::always_inline]] inline void wgmma_m64n192k16(float (&d)[96], uint64_t a, uint64_t b, bool accumulate,
+                                                    CPU_DEVICE_WHERE) {
   cpu_device::wgmma(d, 192, a, b, accumulate, kBRowMajor, where);
 }
 template <bool kBRowMajor>
-void wgmma_m64n256k16(float (&d)[128], uint64_t a, uint64_t b, bool accumulate, CPU_DEVICE_WHERE) {
+[[gnu::always_inline]] inline void wgmma_m64n256k16(float (&d)[128], uint64_t a, uint64_t b, bool accumulate,
+                                                    CPU_DEVICE_WHERE) {
   cpu_device::wgmma(d, 256, a, b, accumulate, kBRowMajor, where);
 }
 

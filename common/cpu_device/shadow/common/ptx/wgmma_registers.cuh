@@ -14,7 +14,8 @@ template <int kSteps>
 void keep_in_registers(uint32_t (&)[kSteps][4]) {}
 
 template <bool kBRowMajor>
-void wgmma_m64n128k16(float (&d)[64], const uint32_t (&a)[4], uint64_t b, bool accumulate, CPU_DEVICE_WHERE) {
+[[gnu::always_inline]] inline void wgmma_m64n128k16(float (&d)[64], const uint32_t (&a)[4], uint64_t b,
+                                                    bool accumulate, CPU_DEVICE_WHERE) {
   cpu_device::wgmma(d, 128, a, b, accumulate, kBRowMajor, where);
 }
 
