@@ -98,7 +98,6 @@ Parts parts_of(const Json& record) {
   Parts parts;
   parts.load_128 = loads_of_tiles(record, "32 KB");
   parts.load_256 = loads_of_tiles(record, "48 KB");
-  parts.ask = clocks_of(record, "ask", {{"boxes", "1 x 16 KB + 2 x 8 KB"}});
   parts.async_asked =
       clocks_of(record, "copy",
                 {{"way", "cp.async, asked for"}, {"size", "32 KB"}, {"blocks", "all SMs"}, {"from", "L2"}});
@@ -196,13 +195,13 @@ Pipeline pipeline_of(const Parts& parts, const StepKind& kind, double load) {
       return ring(load + parts.fence_and_sync,
                   parts.async_asked + parts.fence_and_sync + product + parts.drain, Release::after_next_wait);
     case Mover::thread:
-      return ring(parts.ask + load + parts.drain + parts.sync, product);
+      return ring(load + parts.drain + parts.sync, product);
     case Mover::thread_behind:
       // From three slots on a slot is filled again one step later, and not before the other warpgroup has
       // finished, half a product later.
       if (kind.slots > 2)
         return ring(load + parts.hand_over + product / 2, product, Release::after_next_wait);
-      return ring(parts.ask + load + parts.hand_over + parts.drain, product);
+      [[fallthrough]];
     case Mover::role:
       return ring(load + parts.hand_over + parts.drain, product);
   }

@@ -28,7 +28,6 @@ struct Parts {
   Paces load_steady;           ///< as load_128, where loads are asked for one at a time and at a steady pace
   Paces async;                 ///< two blocks of 256 threads, a step of 128 x 128 by cp.async
   Paces registers;             ///< and through registers, beside 64 sums
-  double ask = 0;              ///< TMA, of the thread that asks
   double async_asked = 0;      ///< by cp.async, until a thread has asked
   double hand_over = 0;        ///< through a pair of mbarriers, there and back
   double sync = 0;             ///< __syncthreads of 256 threads

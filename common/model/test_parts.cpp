@@ -32,7 +32,6 @@ const Parts kParts = {.load_128 = at_any_pace(400, 1400),
                       .load_steady = at_any_pace(400, 1300),
                       .async = at_any_pace(400, 1250),
                       .registers = at_any_pace(400, 1600),
-                      .ask = 30,
                       .async_asked = 200,
                       .hand_over = 130,
                       .sync = 30,
@@ -67,7 +66,7 @@ TEST_CASE(
   CHECK(step(Mover::role, 128, 5) == Approx(512));
   CHECK(step(Mover::role, 256, 1) == Approx(1700 + 130 + 1024 + 60));
   CHECK(step(Mover::role, 256, 3) == Approx(1024));
-  CHECK(step(Mover::thread, 128, 1) == Approx(30 + 1400 + 512 + 60 + 30));
+  CHECK(step(Mover::thread, 128, 1) == Approx(1400 + 512 + 60 + 30));
   CHECK(step(Mover::registers, 128, 1) == Approx(1600 + 210 + 512 + 60 + 30));
 }
 

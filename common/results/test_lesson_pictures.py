@@ -149,7 +149,7 @@ class StepsInTime(unittest.TestCase):
     def test_a_step_takes_what_the_cost_model_says(self):
         parts = self.PARTS
         product = parts.product + parts.wait
-        self.assertAlmostEqual(self.clocks_of_a_step(time_picture.tma, 1), parts.ask + parts.load + product + parts.barrier)
+        self.assertAlmostEqual(self.clocks_of_a_step(time_picture.tma, 1), parts.load + product + parts.barrier)
         self.assertAlmostEqual(self.clocks_of_a_step(time_picture.copies, 1), parts.copy_landed + parts.fence + product + parts.barrier)
         for slots in (2, 3, 4):
             turn, copy = parts.copy_asked + parts.fence + product, (parts.copy_landed + parts.fence) / (slots - 1)

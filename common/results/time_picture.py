@@ -141,7 +141,7 @@ def tma(parts, slots, until):
         raise ValueError("has one slot")
     done, now = [], 0
     while now < until:
-        full = now + parts.ask + parts.load
+        full = now + parts.load
         end = full + parts.waited_for
         done.append(Step(now, full, full, end, (("", now, now + parts.ask), ("", end, end + parts.barrier))))
         now = end + parts.barrier
@@ -190,7 +190,7 @@ def sums(parts, who, slots):
         return (f"a step = {parts.copy_asked:.0f} to ask + {parts.fence:.0f} for the fence + {product}; at least l / (S − 1) = "
                 f"({parts.copy_landed:.0f} + {parts.fence:.0f}) / {slots - 1}")
     if who == "tma":
-        return f"a step = {parts.ask:.0f} to ask + {parts.load:.0f} for the load + {product} + {parts.barrier:.0f} for the barrier"
+        return f"a step = {parts.load:.0f} for the load + {product} + {parts.barrier:.0f} for the barrier"
     round_ = f"({parts.load:.0f} for the load + {parts.hand_over:.0f} for the hand-over + {product}) / {slots}"
     return f"a step = (l + c) / S = {round_}; at least {parts.product:.0f}"
 
