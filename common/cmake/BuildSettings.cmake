@@ -45,8 +45,10 @@ set(LADDER_INSTRUMENTED "${PROJECT_SOURCE_DIR}/common/instrumented/shadow")
 set(LADDER_SHADOWS "")
 
 add_library(ladder_build_settings INTERFACE)
-# Of the debug information, reports need only the lines (-g1).
-target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-g1>")
+# Of the debug information, reports need only the lines (-g1), and none of them where the target's property
+# LADDER_NO_LINES is on. The last -g wins, and it is this one.
+set(lines "-g$<IF:$<BOOL:$<TARGET_PROPERTY:LADDER_NO_LINES>>,0,1>")
+target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;${lines}>")
 # clang leaves out what tells addr2line where to look, which then takes four times as long.
 target_compile_options(ladder_build_settings INTERFACE "$<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:-gdwarf-aranges>")
 

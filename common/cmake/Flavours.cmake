@@ -191,9 +191,10 @@ function(ladder_set_flavour target flavour optimisation)
   elseif(flavour STREQUAL "asan")
     target_link_libraries(${target} PUBLIC ladder_asan)
   elseif(flavour STREQUAL "plain")
-    # Reports name lines of kernels and of tests, of which neither is plain and optimised.
-    if(LADDER_CPU_DEVICE AND NOT optimisation STREQUAL "-O0")
-      target_compile_options(${target} PRIVATE "$<$<NOT:$<CONFIG:Debug>>:-g0>")
+    # Reports name lines of kernels and of tests, of which neither is plain and optimised. To find them, they tell the
+    # CPU device's own calls by their lines, and it is HOT: `optimisation` is empty.
+    if(LADDER_CPU_DEVICE AND optimisation AND NOT optimisation STREQUAL "-O0")
+      set_target_properties(${target} PROPERTIES LADDER_NO_LINES $<NOT:$<CONFIG:Debug>>)
     endif()
   else()
     message(FATAL_ERROR "${target}: the flavours are plain, instrumented and asan, not '${flavour}'")

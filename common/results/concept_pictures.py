@@ -26,6 +26,7 @@ in lesson 04's kernel; two_levels lays three stages of a pipeline out in time, f
 steps 1, 3 and 4 of attention by three parts of 64 queries and 128 keys, in clocks: a product, what it takes longer because it is
 waited for, and a softmax. They are written to docs/figures/NAME.svg, as SVG that follows the reader's light or dark theme.
 """
+import functools
 import re
 from pathlib import Path
 
@@ -420,6 +421,7 @@ def inbox_in_a_cluster(_line, _values):
 SHOWN_THREAD = 37  # lane 5 of warp 1
 
 
+@functools.cache
 def held_by(sources, thread):
     """[(row, column)] of the sums d[0], d[1], d[2], d[3] of a thread of a warpgroup; every further 4 lie 8 columns to the right."""
     upper, column, add = sources.found(sources.FMA, r"upper = row \+ ([^,;]*), column = ([^;]*);.*?(d\[4 \* j\] \+= .*?)\}")
@@ -477,6 +479,7 @@ def packed(sources):
              (sources.evaluated(operand, i=i), sources.evaluated(register, i=i))) for i in range(0, 64, int(step))]
 
 
+@functools.cache
 def operand_places(sources, thread):
     """For each register of a thread's operand A the (row, column) of its two elements, as the CPU device's tensor cores read it."""
     path = "common/cpu_device/kernel/tensor_cores/engine_wgmma.cpp"
