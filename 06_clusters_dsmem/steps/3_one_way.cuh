@@ -162,7 +162,7 @@ template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
   const Walk walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n), kTileGroup / kBlocksM};
-  const int k_steps = tiles_over(tiles_over(p.k, kTile.k) - block_k(), kBlocksK);
+  const int k_steps = tiles_over(tiles_over(p.k, kTile.k) - block_k(), kBlocksK);  // each part has one
 
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, kWarpgroups * kBlocksM);  // how many arrivals fill a slot, and how many empty it
