@@ -187,7 +187,7 @@ def sums(parts, who, slots):
         return (f"a step = {parts.copy_landed:.0f} for the copy + {parts.fence:.0f} for the fence + {product} + {parts.barrier:.0f} for "
                 "the barrier")
     if who == "copies":
-        return (f"a step = {parts.copy_asked:.0f} to ask + {parts.fence:.0f} for the fence + {product}; at least l / (S − 1) = "
+        return (f"a step = {parts.copy_asked:.0f} to ask + {parts.fence:.0f} for the fence + {product}; at least (copy + fence) / (S − 1) = "
                 f"({parts.copy_landed:.0f} + {parts.fence:.0f}) / {slots - 1}")
     if who == "tma":
         return f"a step = {parts.load:.0f} for the load + {product} + {parts.barrier:.0f} for the barrier"
