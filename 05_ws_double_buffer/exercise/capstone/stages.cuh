@@ -211,14 +211,16 @@ __device__ __forceinline__ void compute_tiles(SharedStorage& smem, TileWalk walk
 
 __device__ __forceinline__ void store_tiles(SharedStorage& smem, const TensorMaps& maps, TileWalk walk) {
   Consumer pipe_cs(smem.pipe_cs);
+  bool sent = false;
   for (const TileIndex tile : walk) {
     const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
     for (int column = 0; column < kTile.n; column += kPieceN) {
       const int piece = pipe_cs.consumer_wait();
       ptx::tma_store(&maps.c, &smem.c[piece], first_column + column, first_row);
       ptx::tma_store_commit();
-      ptx::tma_store_wait_read<0>();
-      pipe_cs.consumer_release();
+      ptx::tma_store_wait_read<1>();
+      if (sent) pipe_cs.consumer_release();
+      sent = true;
     }
   }
   ptx::tma_store_wait<0>();
