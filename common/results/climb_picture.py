@@ -102,10 +102,10 @@ def climb_text(line, words, results_folder):
     if request.path is None:
         return ["Not recorded yet."]
     results, climb = request.results, request.climb
-    fastest = {cube: max(run["tflops"] for rung in climb.rungs if (run := climb.by_place.get((rung, cube)))) for cube in request.shapes}
+    fastest = {cube: max(speeds_of_own_kernels(climb, cube).values()) for cube in request.shapes}
     reached = " and ".join(f"{fastest[cube]:.0f} of {fastest_library(climb.runs, cube)['tflops']:.0f} at {shape_title(cube)}"
                            for cube in request.shapes)
-    return [f"![The climb: TFLOP/s of each step beside the fastest library; the fastest step reaches {reached}]"
+    return [f"![The climb: TFLOP/s of each step beside the fastest library; the fastest kernel reaches {reached}]"
             f"(../docs/figures/{request.picture})", "",
             f"TFLOP/s, 10¹² floating-point operations a second, of each kernel. Gain: over the row above, or over the row in brackets. {results['gpu']}, {dated(results)}."]
 

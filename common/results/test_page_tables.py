@@ -882,7 +882,7 @@ class PageTables(WithResults):
         self.record("s.json", step("02", 100), step("03.1", 120), step("03", 150), step("04.1", 170), run("cublaslt", 200, b="transposed"))
         words = ["picture=c.svg", "sizes=64"]
         text = climb_picture.climb_text("line", words, self.folder)
-        self.assertIn("the fastest step reaches 170 of 200 at 64³](../docs/figures/c.svg)", text[0])
+        self.assertIn("the fastest kernel reaches 170 of 200 at 64³](../docs/figures/c.svg)", text[0])
         (path, picture), = climb_picture.climb_pictures("line", words, self.folder, self.folder).items()
         self.assertEqual(path.name, "c.svg")
         self.assertEqual(len(re.findall('class="(bar|best)" x=', picture)), 4)
@@ -919,7 +919,7 @@ class PageTables(WithResults):
         self.record("s.json", *(step(number, speed, size=4096) for number, speed in (("05.3", 99.9), ("05", 100), ("06.1", 103))),
                     run("cublaslt", 200, size=4096, b="transposed"))
         words = ["picture=c.svg", "sizes=4096"]
-        self.assertIn("the fastest step reaches 103 of 200 at 4096³]", climb_picture.climb_text("line", words, self.folder)[0])
+        self.assertIn("the fastest kernel reaches 100 of 200 at 4096³]", climb_picture.climb_text("line", words, self.folder)[0])
         (_, picture), = climb_picture.climb_pictures("line", words, self.folder, self.folder).items()
         self.assertEqual([picture.count(f'class="{style}" x=') for style in ("best", "same", "bar")], [2, 1, 0])
         self.assertIn(">= 05<", picture)
