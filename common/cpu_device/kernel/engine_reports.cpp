@@ -1272,12 +1272,70 @@ bool are_several(const std::string& names) {
   return names.find("warps") != names.npos || names.find(", ") != names.npos;
 }
 
-std::string explain_early_exits(const Block& block) {
-  std::vector<const Thread*> gone;
-  for (const Warp& warp : block.warps)
+namespace {
+
+/// "warps 8-9 lanes 1-31, warp 10": of each warp exactly the lanes that `is_meant`.
+template <class Condition>
+std::string names_of_lanes(const Block& block, const Condition& is_meant) {
+  const auto lanes_of = [&](const Warp& warp) {
+    uint32_t lanes = 0;
     for (const Thread* thread : warp.lanes)
-      if (thread && thread->done) gone.push_back(thread);
-  return ": " + names_of(gone);
+      if (thread && is_meant(*thread)) lanes |= 1u << thread->lane;
+    return lanes;
+  };
+  std::string text;
+  for (size_t first = 0, next; first < block.warps.size(); first = next) {
+    const uint32_t lanes = lanes_of(block.warps[first]);
+    const bool is_whole = lanes == block.warps[first].present;
+    for (next = first + 1; next < block.warps.size() && lanes_of(block.warps[next]) == lanes &&
+                           (lanes == block.warps[next].present) == is_whole;)
+      ++next;
+    if (!lanes) continue;
+    text += text.empty() ? "" : ", ";
+    text += next == first + 1 ? print("warp %zu", first) : print("warps %zu-%zu", first, next - 1);
+    if (is_whole) continue;
+    text += lanes & (lanes - 1) ? " lanes " : " lane ";
+    const char* comma = "";
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if (!(lanes >> lane & 1)) continue;
+      unsigned last = lane;
+      while (last + 1 < kWarpLanes && lanes >> (last + 1) & 1) ++last;
+      text += comma + print("%u", lane) + (last > lane ? print("-%u", last) : "");
+      comma = ", ";
+      lane = last;
+    }
+  }
+  return text;
+}
+
+/// "warp 9 lane 0 waits at gemm.cuh:107 for pipe_cs.full[0]".
+std::string what_it_waits_for(const Thread& thread) {
+  return names_of({&thread}) + " waits at " + own_place(thread.wait.where) +
+         (thread.wait.kind == WaitKind::mbarrier
+              ? " for " + name_of(*static_cast<const Mbarrier*>(thread.wait.object))
+              : "");
+}
+
+}  // namespace
+
+std::string explain_early_exits(const Block& block) {
+  constexpr size_t kMostThreads = 2;
+  const auto& came = block.barriers[0].arrivals;
+  std::vector<const Thread*> others;  // of warps that have lost lanes: they live, and wait elsewhere
+  for (const Warp& warp : block.warps) {
+    if (warp.live == warp.present) continue;
+    for (const Thread* thread : warp.lanes)
+      if (thread && !thread->done && thread->wait.kind != WaitKind::none &&
+          std::find(came.begin(), came.end(), thread) == came.end())
+        others.push_back(thread);
+  }
+  std::string text = ": " + names_of_lanes(block, [](const Thread& thread) { return thread.done; });
+  if (others.empty()) return text;
+  text += "; of the others, ";
+  for (size_t i = 0; i < std::min(others.size(), kMostThreads); ++i)
+    text += (i ? " and " : "") + what_it_waits_for(*others[i]);
+  if (others.size() > kMostThreads) text += print(", and %zu more elsewhere", others.size() - kMostThreads);
+  return text + (others.size() == 1 ? ", and it has not come here" : ", and they have not come here");
 }
 
 std::string explain_restarted_ring(const Block& block, const Thread* thread, const Thread* late) {

@@ -60,7 +60,8 @@ bool may_hold(const Block&, const std::string& operand, size_t offset);
 /// Why two accesses have no order: what should have handed over from the one thread to the other, and what is
 /// wrong with it. Half a sentence, or nothing.
 std::string explain_hand_over(const Thread& first, const Thread& second, const RaceChecker::Unordered&);
-/// Which threads of the block have exited: ": warps 2-3".
+/// Which threads of the block have exited, and which of their warps live and wait elsewhere than in the
+/// __syncthreads: ": warps 2-3 lanes 1-31; of the others, warp 2 lane 0 waits at ...".
 std::string explain_early_exits(const Block&);
 /// Whose place in a ring began again, while the barriers had gone on: of the thread's warp, or of the block.
 /// `late` waits in vain for what has ended. Half a sentence, or nothing.
