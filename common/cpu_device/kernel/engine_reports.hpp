@@ -16,6 +16,7 @@ struct Block;
 struct CountedCopy;
 struct MbarrierRecord;
 struct Thread;
+struct TmaBox;
 
 /// printf into a string.
 [[gnu::format(printf, 1, 2)]] std::string print(const char* format, ...);
@@ -57,6 +58,9 @@ std::string explain_open_phase(const Mbarrier&);
 std::string explain_arrival_too_many(const Thread&, const Mbarrier&, Location where);
 /// May this operand of a line, "smem.inbox", hold the byte? Not if it is a barrier that lies elsewhere.
 bool may_hold(const Block&, const std::string& operand, size_t offset);
+/// " reaches over the end of ...": of a box at the beginning of an array, and how many rows both have;
+/// nothing where the box ends within the block's shared memory, or the array has room for it.
+std::string explain_box_over_end(Thread&, const TmaBox&, const void* shared);
 /// Why two accesses have no order: what should have handed over from the one thread to the other, and what is
 /// wrong with it. Half a sentence, or nothing.
 std::string explain_hand_over(const Thread& first, const Thread& second, const RaceChecker::Unordered&);
