@@ -143,6 +143,7 @@ TEST_CASE("Where nobody wrote a C that is smaller than a tile may be, the number
                         "or the pair of tiles, of a kernel: is the number of tiles rounded down, to 0?"));
   CHECK_THAT(complaint_of(776, 40, 0), ContainsSubstring("C has 40 columns, which may be less"));
   CHECK_THAT(complaint_of(256, 256, 0), !ContainsSubstring("number of tiles"));
+  CHECK_THAT(complaint_of(128, 128, 0), !ContainsSubstring("number of tiles"));
   CHECK_THAT(complaint_of(40, 776, 1), !ContainsSubstring("number of tiles"));
 }
 

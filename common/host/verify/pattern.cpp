@@ -150,7 +150,9 @@ std::string WrongElements::describe_unwritten_edge(const Range& rows, const Rang
 std::string WrongElements::ask_for_tiles() const {
   const int64_t m = reference_.shape.m, n = reference_.shape.n;
   const int64_t smaller = std::min(m, n);
-  if (reference_.sampled() || unwritten_count_ != m * n || smaller >= *std::rbegin(kTileWidths)) return "";
+  if (reference_.sampled() || unwritten_count_ != m * n) return "";
+  // Another shape asks for whole tiles of some size, and why nobody wrote them is not known.
+  if (smaller >= *std::rbegin(kTileWidths) || smaller % kTile == 0) return "";
   return fmt::format(
       "; no thread wrote any element: C has {} {}, which may be less than the tile, or the pair of tiles, of "
       "a kernel: is the number of tiles rounded down, to 0? It must be rounded up",
