@@ -124,7 +124,27 @@ TEST_CASE("Elements that were never written are told from sums of something that
   for (const auto& is_wrong : std::vector<std::function<bool(int, int)>>{
            [](int, int) { return true; }, in_one_tile,
            [](int row, int column) { return column >= 128 && row != 7; }})
-    CHECK_THAT(complaint_if(is_wrong, never_written), !ContainsSubstring("no thread wrote"));
+    CHECK_THAT(complaint_if(is_wrong, never_written), !ContainsSubstring("no thread wrote the"));
+}
+
+TEST_CASE("Where nobody wrote a C that is smaller than a tile may be, the number of tiles is asked for") {
+  __nv_bfloat16 never_written;
+  std::memset(static_cast<void*>(&never_written), 0xff, sizeof never_written);
+  const auto complaint_of = [&](int rows, int columns, int right) {
+    ladder::Reference reference{{rows, columns, 1}, {}, std::vector<double>(size_t(rows) * columns, 1.0)};
+    for (int row = 0; row < rows; ++row) reference.rows.push_back(row);
+    std::vector<__nv_bfloat16> c(size_t(rows) * columns, never_written);
+    std::fill_n(c.begin(), right, ladder::to_bf16(1));
+    return ladder::compare_exact(reference, c, "test").complaint;
+  };
+  CHECK_THAT(
+      complaint_of(40, 776, 0),
+      ContainsSubstring("; no thread wrote any element: C has 40 rows, which may be less than the tile, "
+                        "or the pair of tiles, of a kernel: is the number of tiles rounded down, to 0?"));
+  CHECK_THAT(complaint_of(776, 40, 0), ContainsSubstring("C has 40 columns, which may be less"));
+  CHECK_THAT(complaint_of(256, 256, 0), !ContainsSubstring("number of tiles"));
+  CHECK_THAT(complaint_of(128, 128, 0), !ContainsSubstring("number of tiles"));
+  CHECK_THAT(complaint_of(40, 776, 1), !ContainsSubstring("number of tiles"));
 }
 
 TEST_CASE("Tiles of which rows and columns are exchanged are asked about where just these were written") {

@@ -526,19 +526,37 @@ std::optional<Thread::Seen> seen_in(const Thread& thread, uint32_t epoch) {
   return std::nullopt;
 }
 
+/// Of a wait that passed before the first phase had ended, as its parity says: the second in a row does so
+/// because the parity has not changed.
+std::string explain_first_parity(const Thread::Seen& seen) {
+  if (!seen.repeats.line) return " with parity 1, which passes before the first phase has ended";
+  const std::string now = own_place(seen.where), before = own_place(seen.repeats);
+  return " with parity 1 (" + now + "), as it had the time before" +
+         (now == before ? "" : " (" + before + ")") +
+         ": the parity has not flipped between the two, and parity 1 passes before the first phase has ended";
+}
+
+/// The same of a later phase, for which the thread had waited before; else nothing.
+std::string explain_same_parity(const Thread::Seen& seen) {
+  if (!seen.phase || !seen.repeats.line) return "";
+  return print("; its wait there before (%s) was for the same phase: the parity, %u, has not flipped between",
+               own_place(seen.repeats).c_str(), static_cast<unsigned>((seen.phase - 1) % 2));
+}
+
 /// What a thread that reads too early had waited for last, in its epoch.
 std::string explain_last_wait(const Thread& thread, uint32_t epoch) {
   const Thread::Seen seen = seen_in(thread, epoch).value_or(Thread::Seen{});
   if (!seen.barrier) return "";
   std::string text = "the reader waited last for " + name_of(*seen.barrier);
-  if (seen.phase == 0) return text + " with parity 1, which passes before the first phase has ended";
+  if (seen.phase == 0) return text + explain_first_parity(seen);
   text += print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1));
   if (seen.barrier->phase != seen.phase || seen.barrier->last_waits.empty()) return text;
   const Mbarrier::Wait& wait = seen.barrier->last_waits[thread.ids.rank];
   const auto& arrivals = seen.barrier->last_arrivals;
   const auto store = std::find_if(arrivals.begin(), arrivals.end(),
                                   [](const auto& arrival) { return arrival.needs_cluster_scope; });
-  if (wait.of_cluster || store == arrivals.end()) return text + " (" + own_place(wait.where) + ")";
+  if (wait.of_cluster || store == arrivals.end())
+    return text + " (" + own_place(wait.where) + ")" + explain_same_parity(seen);
   return text + ": the " + wait.what + " at " + to_string(wait.where) +
          " has the scope of the block, and for what another block stores (" + store->what + " at " +
          to_string(store->where) + ") it must be the cluster";
@@ -753,6 +771,27 @@ const Mbarrier* empty_end_of(const Block& block, const std::string& note_of_writ
   return nullptr;
 }
 
+/// The group of the thread's cp.async that was issued in this epoch and writes the byte; 0 if it is in none
+/// yet, or not known any more.
+uint64_t group_of_copy(const Thread& thread, uint32_t epoch, size_t offset) {
+  const auto has_the_copy = [&](const std::vector<Copy>& copies) {
+    return std::any_of(copies.begin(), copies.end(), [&](const Copy& copy) {
+      const auto begin = static_cast<size_t>(copy.shared - thread.block->shared.generic());
+      return copy.epoch == epoch && begin <= offset && offset < begin + copy.bytes;
+    });
+  };
+  const auto is_its_group = [&](const CopyGroup* group) {
+    return group && group->issuer == &thread && !group->barrier && has_the_copy(group->copies);
+  };
+  if (is_its_group(thread.landing_copies)) return thread.landing_copies->number;
+  for (const auto& operation : thread.cluster.in_flight())
+    if (const auto* group = dynamic_cast<const CopyGroup*>(operation.get()); is_its_group(group))
+      return group->number;
+  for (const LandedGroup& group : thread.landed_groups)
+    if (has_the_copy(group.copies)) return group.number;
+  return 0;
+}
+
 /// One thread does both, so no barrier can order them: which of its waits does not cover the copy.
 std::string explain_own_copy(const Thread& thread, const RaceChecker::Unordered& accesses) {
   const std::string copy = "cp.async";
@@ -760,6 +799,14 @@ std::string explain_own_copy(const Thread& thread, const RaceChecker::Unordered&
   const std::string first = first_is_copy && accesses.second_what == copy ? "first " : "";
   const std::string what =
       "one thread does both, and no wait of its own for the " + first + copy + " comes between";
+  if (accesses.reads_early) {
+    const uint64_t group =
+        group_of_copy(thread, first_is_copy ? accesses.first_epoch : accesses.second_epoch, accesses.offset);
+    if (group && group <= thread.copy_groups_at_wait &&
+        group + thread.copy_groups_left > thread.copy_groups_at_wait)
+      return "one thread does both, and no wait of its own covers the " + copy +
+             explain_copy_wait(thread, {{}, thread.last_copy_wait_epoch}) + ", and this is one of them";
+  }
   if (!first_is_copy || !accesses.second_epoch || !thread.copy_groups_at_wait || !thread.copy_groups_left ||
       thread.last_copy_wait_epoch < accesses.first_epoch ||
       thread.last_copy_wait_epoch > accesses.second_epoch)
@@ -893,6 +940,56 @@ std::string not_brought(const Cluster& cluster, SharedLayout& layout, const Race
   size_t end = first;
   while (is_in_array(end) && !is_brought(end)) end += kStep;
   return layout.name_of(first) + " to " + layout.name_of(end - 1).substr(array.size());
+}
+
+/// The bytes of the array that holds this one, as far as they have names: where it begins and ends.
+std::pair<size_t, size_t> array_around(SharedLayout& layout, size_t bytes, size_t offset) {
+  constexpr size_t kStep = 16;
+  const std::string array = without_row(layout.name_of(offset));
+  size_t begin = offset / kStep * kStep, end = begin;
+  if (array.empty()) return {begin, end};
+  const auto is_in_array = [&](size_t at) { return without_row(layout.name_of(at)) == array; };
+  while (begin >= kStep && is_in_array(begin - kStep)) begin -= kStep;
+  while (end < bytes && is_in_array(end)) end += kStep;
+  return {begin, end};
+}
+
+/// A TMA store reads where another warp writes, and what its own warp has written is as large and lies beside
+/// that in the same array: the place of the source is another warp's.
+std::string explain_source_of_store(const Thread& writer, const Thread& reader,
+                                    const RaceChecker::Unordered& accesses) {
+  if (writer.warp == reader.warp || writer.block != reader.block) return "";
+  const Unobserved unobserved;
+  Cluster& cluster = reader.cluster;
+  SharedLayout& layout = cluster.layout();
+  const auto store =
+      std::find_if(reader.last_stores.rbegin(), reader.last_stores.rend(), [&](const Thread::StoredBox& one) {
+        return one.offset <= accesses.offset && accesses.offset < one.offset + one.bytes;
+      });
+  if (store == reader.last_stores.rend()) return "";
+  const size_t end_of_store = store->offset + store->bytes;
+  const auto [begin, end] = array_around(layout, reader.block->shared.bytes(), store->offset);
+  if (end_of_store > end) return "";
+  size_t first = end, last = begin;  // of what its warp has written
+  constexpr size_t kStep = 16;
+  size_t own = 0;
+  for (size_t at = begin; at < end; at += kStep) {
+    const std::optional<unsigned> who = cluster.races()->last_writer(reader.block->ids.rank_in_cluster, at);
+    const auto is_own = [&](const Thread* lane) { return lane && who && lane->number == *who; };
+    if (std::none_of(std::begin(reader.warp->lanes), std::end(reader.warp->lanes), is_own)) continue;
+    if (store->offset <= at && at < end_of_store) return "";
+    first = std::min(first, at);
+    last = at + kStep;
+    own += kStep;
+  }
+  if (own != store->bytes || last - first != own) return "";
+  const std::string array = without_row(layout.name_of(first));
+  const auto name_of_bytes = [&](size_t from, size_t to) {
+    return layout.name_of(from) + " to " + layout.name_of(to - 1).substr(array.size());
+  };
+  return print("warp %u stores ", reader.warp->index) + name_of_bytes(store->offset, end_of_store) +
+         print(", where warp %u writes, and not what it has written itself, ", writer.warp->index) +
+         name_of_bytes(first, last) + ": is the row of its source another warp's?";
 }
 
 /// Two blocks send to the same place of a block, and another part of the array gets nothing: the place lacks
@@ -1060,6 +1157,25 @@ std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, co
 
 }  // namespace
 
+std::string explain_box_over_end(Thread& thread, const TmaBox& box, const void* shared) {
+  SharedMemory& memory = thread.block->shared;
+  if (!memory.contains(shared) || box.is_bulk) return "";
+  const auto offset = static_cast<size_t>(static_cast<const std::byte*>(shared) - memory.generic());
+  if (offset + box.shared_bytes() <= memory.bytes()) return "";
+  const Unobserved unobserved;
+  SharedLayout& layout = thread.cluster.layout();
+  const auto [begin, end] = array_around(layout, memory.bytes(), offset);
+  const size_t bytes = end - begin;
+  if (begin != offset || bytes >= box.bytes() || bytes % box.row_bytes() || !bytes) return "";
+  return print(
+             " reaches over the end of the block's %zu bytes of shared memory: a box of %u rows of %u bytes "
+             "(%u bytes) goes to ",
+             memory.bytes(), box.rows(), box.row_bytes(), box.bytes()) +
+         without_row(layout.name_of(offset)) +
+         print(", which has room for %zu (%zu bytes): is the box of the tensor map too large?",
+               bytes / box.row_bytes(), bytes);
+}
+
 std::string explain_hand_over(const Thread& first, const Thread& second,
                               const RaceChecker::Unordered& accesses) {
   if (accesses.are_writes)
@@ -1130,6 +1246,11 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   }
   const Thread& reader = accesses.first_writes ? second : first;
   const uint32_t epoch_of_reader = accesses.first_writes ? accesses.second_epoch : accesses.first_epoch;
+  if (accesses.reads_early &&
+      (accesses.first_writes ? accesses.second_what : accesses.first_what) == "TMA store")
+    if (std::string text = explain_source_of_store(accesses.first_writes ? first : second, reader, accesses);
+        !text.empty())
+      return text;
   if (!accesses.reads_early &&
       (accesses.first_writes ? accesses.second_what : accesses.first_what) == "TMA store") {
     const Thread& writer = accesses.first_writes ? first : second;
@@ -1238,8 +1359,9 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
          (seen.phase
               ? print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1)) +
                     (unneeded.empty() ? with_arrivals_of(seen) : unneeded)
-              : " with parity 1, which passes before the first phase has ended") +
-         (reader_is_known ? explain_other_slot(seen, seen_in(reader, epoch_of_reader)) : "") + released;
+              : explain_first_parity(seen)) +
+         (reader_is_known ? explain_other_slot(seen, seen_in(reader, epoch_of_reader)) : "") + released +
+         explain_same_parity(seen);
 }
 
 std::string names_of(const std::vector<const Thread*>& threads) {
@@ -1272,12 +1394,70 @@ bool are_several(const std::string& names) {
   return names.find("warps") != names.npos || names.find(", ") != names.npos;
 }
 
-std::string explain_early_exits(const Block& block) {
-  std::vector<const Thread*> gone;
-  for (const Warp& warp : block.warps)
+namespace {
+
+/// "warps 8-9 lanes 1-31, warp 10": of each warp exactly the lanes that `is_meant`.
+template <class Condition>
+std::string names_of_lanes(const Block& block, const Condition& is_meant) {
+  const auto lanes_of = [&](const Warp& warp) {
+    uint32_t lanes = 0;
     for (const Thread* thread : warp.lanes)
-      if (thread && thread->done) gone.push_back(thread);
-  return ": " + names_of(gone);
+      if (thread && is_meant(*thread)) lanes |= 1u << thread->lane;
+    return lanes;
+  };
+  std::string text;
+  for (size_t first = 0, next; first < block.warps.size(); first = next) {
+    const uint32_t lanes = lanes_of(block.warps[first]);
+    const bool is_whole = lanes == block.warps[first].present;
+    for (next = first + 1; next < block.warps.size() && lanes_of(block.warps[next]) == lanes &&
+                           (lanes == block.warps[next].present) == is_whole;)
+      ++next;
+    if (!lanes) continue;
+    text += text.empty() ? "" : ", ";
+    text += next == first + 1 ? print("warp %zu", first) : print("warps %zu-%zu", first, next - 1);
+    if (is_whole) continue;
+    text += lanes & (lanes - 1) ? " lanes " : " lane ";
+    const char* comma = "";
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if (!(lanes >> lane & 1)) continue;
+      unsigned last = lane;
+      while (last + 1 < kWarpLanes && lanes >> (last + 1) & 1) ++last;
+      text += comma + print("%u", lane) + (last > lane ? print("-%u", last) : "");
+      comma = ", ";
+      lane = last;
+    }
+  }
+  return text;
+}
+
+/// "warp 9 lane 0 waits at gemm.cuh:107 for pipe_cs.full[0]".
+std::string what_it_waits_for(const Thread& thread) {
+  return names_of({&thread}) + " waits at " + own_place(thread.wait.where) +
+         (thread.wait.kind == WaitKind::mbarrier
+              ? " for " + name_of(*static_cast<const Mbarrier*>(thread.wait.object))
+              : "");
+}
+
+}  // namespace
+
+std::string explain_early_exits(const Block& block) {
+  constexpr size_t kMostThreads = 2;
+  const auto& came = block.barriers[0].arrivals;
+  std::vector<const Thread*> others;  // of warps that have lost lanes: they live, and wait elsewhere
+  for (const Warp& warp : block.warps) {
+    if (warp.live == warp.present) continue;
+    for (const Thread* thread : warp.lanes)
+      if (thread && !thread->done && thread->wait.kind != WaitKind::none &&
+          std::find(came.begin(), came.end(), thread) == came.end())
+        others.push_back(thread);
+  }
+  std::string text = ": " + names_of_lanes(block, [](const Thread& thread) { return thread.done; });
+  if (others.empty()) return text;
+  text += "; of the others, ";
+  for (size_t i = 0; i < std::min(others.size(), kMostThreads); ++i)
+    text += (i ? " and " : "") + what_it_waits_for(*others[i]);
+  if (others.size() > kMostThreads) text += print(", and %zu more elsewhere", others.size() - kMostThreads);
+  return text + (others.size() == 1 ? ", and it has not come here" : ", and they have not come here");
 }
 
 std::string explain_restarted_ring(const Block& block, const Thread* thread, const Thread* late) {

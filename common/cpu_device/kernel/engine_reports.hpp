@@ -16,6 +16,7 @@ struct Block;
 struct CountedCopy;
 struct MbarrierRecord;
 struct Thread;
+struct TmaBox;
 
 /// printf into a string.
 [[gnu::format(printf, 1, 2)]] std::string print(const char* format, ...);
@@ -57,10 +58,14 @@ std::string explain_open_phase(const Mbarrier&);
 std::string explain_arrival_too_many(const Thread&, const Mbarrier&, Location where);
 /// May this operand of a line, "smem.inbox", hold the byte? Not if it is a barrier that lies elsewhere.
 bool may_hold(const Block&, const std::string& operand, size_t offset);
+/// " reaches over the end of ...": of a box at the beginning of an array, and how many rows both have;
+/// nothing where the box ends within the block's shared memory, or the array has room for it.
+std::string explain_box_over_end(Thread&, const TmaBox&, const void* shared);
 /// Why two accesses have no order: what should have handed over from the one thread to the other, and what is
 /// wrong with it. Half a sentence, or nothing.
 std::string explain_hand_over(const Thread& first, const Thread& second, const RaceChecker::Unordered&);
-/// Which threads of the block have exited: ": warps 2-3".
+/// Which threads of the block have exited, and which of their warps live and wait elsewhere than in the
+/// __syncthreads: ": warps 2-3 lanes 1-31; of the others, warp 2 lane 0 waits at ...".
 std::string explain_early_exits(const Block&);
 /// Whose place in a ring began again, while the barriers had gone on: of the thread's warp, or of the block.
 /// `late` waits in vain for what has ended. Half a sentence, or nothing.

@@ -272,6 +272,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.last_seen = {};
   thread.seen_before.clear();
   thread.last_loads.clear();
+  thread.last_stores.clear();
   thread.block_barriers.clear();
   thread.last_wgmma_wait = {};
   thread.last_proxy_fence = {};

@@ -61,6 +61,8 @@ struct Thread {
     const Mbarrier* barrier = nullptr;
     uint64_t phase = 0;
     uint32_t epoch = 0;  ///< of the thread, where races are checked
+    Location where;
+    Location repeats;  ///< its wait there before, if that was for the same phase; where races are checked
   };
   Seen last_seen;
   static constexpr size_t kSeenKept = 32;
@@ -88,6 +90,11 @@ struct Thread {
   };
   static constexpr size_t kLoadsKept = 64;
   std::deque<CountedLoad> last_loads;
+  /// What a TMA store that it has issued reads. Where races are checked.
+  struct StoredBox {
+    uint32_t offset = 0, bytes = 0;
+  };
+  std::deque<StoredBox> last_stores;
   /// A __syncthreads or a fence.proxy.async: where, and in which epoch it began. Where races are checked.
   struct Order {
     Location where;

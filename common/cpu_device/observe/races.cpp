@@ -1063,6 +1063,12 @@ bool RaceChecker::is_written(unsigned block, std::size_t offset) const {
   return shadows_[block].cell(offset / kCellBytes).write_epoch != 0;
 }
 
+std::optional<unsigned> RaceChecker::last_writer(unsigned block, std::size_t offset) const {
+  const Cell& cell = shadows_[block].cell(offset / kCellBytes);
+  if (!cell.write_epoch || cell.writer >= thread_count_) return std::nullopt;
+  return cell.writer;
+}
+
 uint32_t RaceChecker::last_read_at(Site site, unsigned block, unsigned thread) const {
   const Shadow& shadow = shadows_[block];
   const std::size_t cells = shadow.whole.size() * kChunkCells;

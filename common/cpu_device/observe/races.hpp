@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -129,6 +130,8 @@ class RaceChecker {
 
   /// Has anybody written the byte, in this cluster?
   bool is_written(unsigned block, std::size_t offset) const;
+  /// The thread that wrote the byte last; nothing if nobody has, or an operation.
+  std::optional<unsigned> last_writer(unsigned block, std::size_t offset) const;
 
   /// How reports call a byte of shared memory: "tile[3][1]", or nothing.
   void name_bytes(std::function<std::string(std::size_t offset)> name) { name_of_byte_ = std::move(name); }

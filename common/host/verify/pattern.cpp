@@ -147,6 +147,18 @@ std::string WrongElements::describe_unwritten_edge(const Range& rows, const Rang
   return "";
 }
 
+std::string WrongElements::ask_for_tiles() const {
+  const int64_t m = reference_.shape.m, n = reference_.shape.n;
+  const int64_t smaller = std::min(m, n);
+  if (reference_.sampled() || unwritten_count_ != m * n) return "";
+  // Another shape asks for whole tiles of some size, and why nobody wrote them is not known.
+  if (smaller >= *std::rbegin(kTileWidths) || smaller % kTile == 0) return "";
+  return fmt::format(
+      "; no thread wrote any element: C has {} {}, which may be less than the tile, or the pair of tiles, of "
+      "a kernel: is the number of tiles rounded down, to 0? It must be rounded up",
+      smaller, m == smaller ? "rows" : "columns");
+}
+
 std::string WrongElements::describe_unwritten_part() const {
   const auto count = [](const std::vector<bool>& some) { return std::count(some.begin(), some.end(), true); };
   const bool is_whole = count(unwritten_rows_) * count(unwritten_columns_) == unwritten_count_;
@@ -191,7 +203,8 @@ std::string WrongElements::describe() const {
   add_period("column", wrong_columns, columns);
   if (unwritten_count_)
     text += fmt::format("; {} were never written, or are copies of what was not{}", unwritten_count_,
-                        describe_unwritten_part());
+                        describe_unwritten_part()) +
+            ask_for_tiles();
   if (nan_count_ > unwritten_count_)
     text += fmt::format("; {} are sums of something that is nan", nan_count_ - unwritten_count_);
   return text;

@@ -49,6 +49,8 @@ class WrongElements {
   /// All rows, or all columns, from one on to the edge of C were never written; else empty.
   std::string describe_unwritten_edge(const Range& rows, const Range& columns) const;
 
+  /// No element of a small C was written: has the kernel no tile? Else empty.
+  std::string ask_for_tiles() const;
   /// Which rows and columns of C the elements that were never written make up, if they make up whole ones.
   std::string describe_unwritten_part() const;
 

@@ -113,6 +113,8 @@ TmaBox make_box(Thread& thread, const void* map, const void* shared, const int* 
                         where);
   }
   std::copy_n(coordinates, dimensions, box.coordinates);
+  if (const std::string text = explain_box_over_end(thread, box, shared); !text.empty())
+    thread.cluster.fail(thread, what + text, where);
   box.shared_offset = shared_offset(thread, shared, box.shared_bytes(), what, where);
   const bool is_wide = box.map.swizzle_bits + kTmaChunkBytes == kSwizzleRowBytes;
   const uint32_t alignment = is_wide ? kSwizzleAlignment : kPlainAlignment;

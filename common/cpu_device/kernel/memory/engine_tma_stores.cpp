@@ -72,6 +72,8 @@ void store_box(Thread& thread, const TmaBox& box, BulkReduction reduction, Eleme
                  cluster.site(where));
     races->remember_epochs(store->race_operation);
     group.race_operations.push_back(store->race_operation);
+    thread.last_stores.push_back({box.shared_offset, box.shared_bytes()});
+    if (thread.last_stores.size() > Thread::kLoadsKept) thread.last_stores.pop_front();
   }
   // The hardware may start a store when it is issued, not when it is committed.
   cluster.submit(std::move(store));

@@ -130,7 +130,7 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
   thread.synchronised = true;
   bool is_wrong = check_early(thread, barrier, where);
   if (!barrier.phase && !barrier.early_pass.thread) barrier.early_pass = {&thread, where, 0};
-  thread.last_seen = {&barrier, barrier.phase};
+  thread.last_seen = {&barrier, barrier.phase, 0, where, {}};
   ++thread.mbarrier_waits;
   if (barrier.phases_seen.empty()) {
     barrier.phases_seen.resize(thread.block->ids.threads);
@@ -150,6 +150,9 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
   if (RaceChecker* races = cluster.races()) {
     races->acquire(thread.number, barrier.completed);
     thread.last_seen.epoch = races->epoch(thread.number);
+    if (!barrier.last_waits.empty())
+      if (const Mbarrier::Wait& before = barrier.last_waits[thread.ids.rank]; before.phase == barrier.phase)
+        thread.last_seen.repeats = before.where;
     thread.seen_before.push_back(thread.last_seen);
     if (thread.seen_before.size() > Thread::kSeenKept) thread.seen_before.pop_front();
     if (of_cluster) races->acquire(thread.number, barrier.completed_afar);

@@ -324,7 +324,10 @@ void check_written(Thread& thread, const Accumulator& accumulator, Location wher
     if (!is_written(i)) first = i, ++count;
   }
   if (!count) return;
-  const std::string others = count > 1 ? print(" and %d more", count - 1) : "";
+  // A stack keeps what calls before have left there, which looks like what somebody has written.
+  const std::string others = count == accumulator.count ? print(" and %d more", count - 1)
+                             : count > 1 ? print(" and at least %d more of %d", count - 1, accumulator.count)
+                                         : "";
   thread.cluster.fail(
       thread,
       print("wgmma: the product is added to accumulators that were never written (register %d%s): "

@@ -147,7 +147,28 @@ TEST_CASE("a thread that exits while others wait for it is named") {
   });
   CHECK_THAT(late,
              ContainsSubstring("__syncthreads, which not all threads of the block call: threads of the block "
-                               "have exited: warp 0 lane 0"));
+                               "have exited: warp 0 lane 0\n"));
+}
+
+TEST_CASE(
+    "a __syncthreads in a role names the lanes that have exited, and who of their warps waits elsewhere") {
+  const std::string waits = failure(kShape, {Order::highest_first, Landing::late}, [] {
+    if (threadIdx.x / 32 == 0) __syncthreads();
+    if (threadIdx.x / 32 == 1 && threadIdx.x % 32 > 1) return;
+    if (threadIdx.x == 32) named_barrier_sync(3, 64, Location::current());
+  });
+  CHECK_THAT(waits,
+             ContainsSubstring("threads of the block have exited: warp 1 lanes 1-31, warps 2-3; of the "
+                               "others, warp 1 lane 0 waits at test_barriers.cu:"));
+  CHECK_THAT(waits, ContainsSubstring(", and it has not come here\n"));
+  const std::string alike = failure(kShape, {Order::highest_first, Landing::late}, [] {
+    if (threadIdx.x / 32 == 0) __syncthreads();
+    if (threadIdx.x % 32 > 0) return;
+    named_barrier_sync(3, 128, Location::current());
+  });
+  CHECK_THAT(alike,
+             ContainsSubstring("have exited: warps 1-3 lanes 1-31; of the others, warp 1 lane 0 waits at "));
+  CHECK_THAT(alike, ContainsSubstring(", and 1 more elsewhere, and they have not come here\n"));
 }
 
 TEST_CASE("warps meet in named barriers, and some only arrive") {

@@ -268,6 +268,11 @@ TEST_CASE("places and maps that TMA cannot use are named") {
   check_named_always("TMA load reaches over the end of the block's", [&](Storage& shared) {
     ptx::tma_load(&shared.tile[1].panels[0][9], &flat, 0, 0, &shared.full[0]);
   });
+  const CUtensorMap high = map_of(matrix.elements.data(), 16, 64, 2 * kRows);
+  check_named_always(
+      " bytes of shared memory: a box of 32 rows of 128 bytes (4096 bytes) goes to shared.tile[1].panels[0], "
+      "which has room for 16 (2048 bytes): is the box of the tensor map too large?",
+      [&](Storage& shared) { ptx::tma_load(&shared.tile[1], &high, 0, 0, &shared.full[0]); });
   check_named_always("TMA load: the address is not in the shared memory of the block", [&](Storage& shared) {
     ptx::tma_load(matrix.elements.data(), &map, 0, 0, &shared.full[0]);
   });

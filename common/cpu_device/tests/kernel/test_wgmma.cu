@@ -265,6 +265,17 @@ void never_clear(const ZeroTiles& tiles) {
   ptx::wgmma_wait_group<0>();
 }
 
+void leave_two(const ZeroTiles& tiles) {
+  float d[32];
+  make_fresh(d);
+  for (int i = 0; i < 32; ++i) {
+    if (i != 7 && i != 9) d[i] = 0;
+  }
+  ptx::wgmma_fence();
+  tiles.start(d);
+  ptx::wgmma_wait_group<0>();
+}
+
 void clear_all_but_one(const ZeroTiles& tiles) {
   float d[32];
   make_fresh(d);
@@ -389,6 +400,9 @@ TEST_CASE("accumulators that were never written are named where a product is add
     CHECK_THAT(
         blame_with_tiles(schedule, clear_all_but_one),
         ContainsSubstring("the product is added to accumulators that were never written (register 7)"));
+    // What a call before has left in the registers looks as if it were written.
+    CHECK_THAT(blame_with_tiles(schedule, leave_two),
+               ContainsSubstring("that were never written (register 7 and at least 1 more of 32)"));
   }
 }
 

@@ -1129,6 +1129,42 @@ __global__ void copies_to_a_slot_in_flight(const float* from) {
   __pipeline_wait_prior(0);
 }
 
+__global__ void waits_for_all_but_its_copy(const float* from, float* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  copy_word(reinterpret_cast<float*>(&smem.values[threadIdx.x]), &from[threadIdx.x]);
+  __pipeline_commit();
+  __pipeline_wait_prior(1);  // leaves its copy out
+  out[threadIdx.x] = reinterpret_cast<float&>(smem.values[threadIdx.x]);
+  __pipeline_wait_prior(0);
+}
+
+struct Handed {
+  int value;
+  ptx::Mbarrier filled, taken, begun;
+};
+/// Thread 0 hands values to thread 32, which gives nothing back before it has the second.
+__global__ void never_flips(int* out) {
+  auto& smem = ladder::shared_storage<Handed>();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&smem.filled, 1);
+    ptx::mbarrier_init(&smem.taken, 1);
+    ptx::mbarrier_init(&smem.begun, 1);
+  }
+  __syncthreads();
+  for (uint32_t round = 0; round < 2; ++round) {
+    if (threadIdx.x == 0) {
+      if (round > 0) ptx::mbarrier_wait(&smem.begun, 0);
+      ptx::mbarrier_wait(&smem.taken, 1);  // never flips
+      smem.value = static_cast<int>(round);
+      ptx::mbarrier_arrive(&smem.filled);
+    } else if (threadIdx.x == 32) {
+      ptx::mbarrier_wait(&smem.filled, round);
+      if (round == 0) ptx::mbarrier_arrive(&smem.begun);
+      out[round] = smem.value;
+    }
+  }
+}
+
 /// Only half of the block comes to the barrier before it reads.
 __global__ void meets_by_halves(int* out) {
   auto& smem = ladder::shared_storage<Exchange>();
@@ -1287,6 +1323,31 @@ TEST_CASE("of two copies of a thread to one place the wait is named that leaves 
                                " leaves out the newest group of copies\n"));
 }
 
+TEST_CASE("a wait that leaves out the copy that its thread reads next is named") {
+  PinnedVector<float> from(kThreads), out(kThreads);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules())
+    CHECK_THAT(
+        failure_of(schedule, waits_for_all_but_its_copy, from.data(), out.data()),
+        ContainsSubstring("one thread does both, and no wait of its own covers the cp.async: the wait at " +
+                          place_of("leaves its copy out") +
+                          " leaves out the newest group of copies, and this is one of them\n"));
+}
+
+TEST_CASE("a wait that passes twice with the same parity is said to be the second") {
+  PinnedVector<int> out(2);
+  int named = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    const std::string report = failure_of(schedule, 64, sizeof(Handed), never_flips, out.data());
+    CAPTURE(schedule.name(), report);
+    CHECK(!report.empty());
+    named +=
+        report.find(" with parity 1 (" + place_of("never flips") +
+                    "), as it had the time before: the parity has not flipped between the two, and parity "
+                    "1 passes before the first phase has ended\n") != report.npos;
+  }
+  CHECK(named >= 1);
+}
+
 TEST_CASE("where half of a block waits in a __syncthreads, a race says which half does not") {
   PinnedVector<int> out(kThreads);
   CHECK_THAT(failure_of({}, meets_by_halves, out.data()),
@@ -1346,6 +1407,10 @@ struct StoredTiles {
   ladder::Pipeline<1> pipe, other;
 };
 
+struct StoredRows {
+  alignas(128) uint16_t rows[2][64];
+};
+
 enum class Storer {
   right,
   is_overtaken,  ///< by warp 0, which waits once, until the new tile is empty
@@ -1392,6 +1457,20 @@ __global__ void store_tiles(const __grid_constant__ CUtensorMap map) {
     }
   }
   if (threadIdx.x == 32) ptx::tma_store_wait<0>();
+}
+
+/// Each warp fills a row and has TMA store it, or the first one.
+template <bool kOwnRow>
+__global__ void store_rows(const __grid_constant__ CUtensorMap map) {
+  auto& smem = ladder::shared_storage<StoredRows>();
+  const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  smem.rows[warp][2 * lane] = smem.rows[warp][2 * lane + 1] = 1;
+  ptx::fence_proxy_async();
+  __syncwarp();
+  if (lane != 0) return;
+  ptx::tma_store(&map, &smem.rows[kOwnRow ? warp : 0], 0, static_cast<int>(blockIdx.x * 2 + warp));
+  ptx::tma_store_commit();
+  ptx::tma_store_wait<0>();
 }
 
 /// What one warp forgets that fills a tile again and again, of which lane 0 has TMA store each.
@@ -1506,6 +1585,19 @@ TEST_CASE("a wrong parity and a missing wait for TMA's read are told apart on ev
   CHECK(named >= 2);
   CHECK(blamed >= 1);
   CHECK(unheard >= 1);
+}
+
+TEST_CASE("a TMA store of what another warp has staged is told from one that comes too early") {
+  PinnedVector<__nv_bfloat16> out(4 * 64);
+  const CUtensorMap map = cpu_device::test::map_of(out.data(), 4, 64, 1, CU_TENSOR_MAP_SWIZZLE_NONE);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(failure_of(schedule, 64, sizeof(StoredRows), store_rows<true>, map) == "");
+    CHECK_THAT(failure_of(schedule, 64, sizeof(StoredRows), store_rows<false>, map),
+               ContainsSubstring(
+                   "warp 1 stores smem.rows[0][0] to [0][63], where warp 0 writes, and not what it has "
+                   "written itself, smem.rows[1][0] to [1][63]: is the row of its source another warp's?\n"));
+  }
 }
 
 TEST_CASE(
