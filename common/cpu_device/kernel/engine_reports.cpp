@@ -745,6 +745,40 @@ std::string explain_useless_wait(const Thread& issuer, const std::string& what, 
   return order.empty() ? "" : ": " + order;
 }
 
+/// "warps 8-9 lanes 1-31, warp 10": of each warp exactly the lanes that `is_meant`.
+template <class Condition>
+std::string names_of_lanes(const Block& block, const Condition& is_meant) {
+  const auto lanes_of = [&](const Warp& warp) {
+    uint32_t lanes = 0;
+    for (const Thread* thread : warp.lanes)
+      if (thread && is_meant(*thread)) lanes |= 1u << thread->lane;
+    return lanes;
+  };
+  std::string text;
+  for (size_t first = 0, next; first < block.warps.size(); first = next) {
+    const uint32_t lanes = lanes_of(block.warps[first]);
+    const bool is_whole = lanes == block.warps[first].present;
+    for (next = first + 1; next < block.warps.size() && lanes_of(block.warps[next]) == lanes &&
+                           (lanes == block.warps[next].present) == is_whole;)
+      ++next;
+    if (!lanes) continue;
+    text += text.empty() ? "" : ", ";
+    text += next == first + 1 ? print("warp %zu", first) : print("warps %zu-%zu", first, next - 1);
+    if (is_whole) continue;
+    text += lanes & (lanes - 1) ? " lanes " : " lane ";
+    const char* comma = "";
+    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+      if (!(lanes >> lane & 1)) continue;
+      unsigned last = lane;
+      while (last + 1 < kWarpLanes && lanes >> (last + 1) & 1) ++last;
+      text += comma + print("%u", lane) + (last > lane ? print("-%u", last) : "");
+      comma = ", ";
+      lane = last;
+    }
+  }
+  return text;
+}
+
 /// One of the two waits in a __syncthreads to which the other has not come: who does, and who has not; else
 /// nothing.
 std::string explain_absence(const Thread& first, const Thread& second) {
@@ -753,12 +787,8 @@ std::string explain_absence(const Thread& first, const Thread& second) {
     return std::find(barrier.waiting.begin(), barrier.waiting.end(), &thread) != barrier.waiting.end();
   };
   if (waits(first) == waits(second)) return "";
-  std::vector<const Thread*> absent;
-  for (const Warp& warp : first.block->warps)
-    for (const Thread* thread : warp.lanes)
-      if (thread && !waits(*thread)) absent.push_back(thread);
   const std::string present = names_of({barrier.waiting.begin(), barrier.waiting.end()});
-  const std::string others = names_of(absent);
+  const std::string others = names_of_lanes(*first.block, [&](const Thread& one) { return !waits(one); });
   return ": " + present + (are_several(present) ? " wait" : " waits") + " there (" +
          own_place(barrier.where) + "), and " + others + (are_several(others) ? " have" : " has") +
          " not come there yet";
@@ -1391,44 +1421,11 @@ std::string names_of(const std::vector<const Thread*>& threads) {
 }
 
 bool are_several(const std::string& names) {
-  return names.find("warps") != names.npos || names.find(", ") != names.npos;
+  return names.find("warps") != names.npos || names.find("lanes") != names.npos ||
+         names.find(", ") != names.npos;
 }
 
 namespace {
-
-/// "warps 8-9 lanes 1-31, warp 10": of each warp exactly the lanes that `is_meant`.
-template <class Condition>
-std::string names_of_lanes(const Block& block, const Condition& is_meant) {
-  const auto lanes_of = [&](const Warp& warp) {
-    uint32_t lanes = 0;
-    for (const Thread* thread : warp.lanes)
-      if (thread && is_meant(*thread)) lanes |= 1u << thread->lane;
-    return lanes;
-  };
-  std::string text;
-  for (size_t first = 0, next; first < block.warps.size(); first = next) {
-    const uint32_t lanes = lanes_of(block.warps[first]);
-    const bool is_whole = lanes == block.warps[first].present;
-    for (next = first + 1; next < block.warps.size() && lanes_of(block.warps[next]) == lanes &&
-                           (lanes == block.warps[next].present) == is_whole;)
-      ++next;
-    if (!lanes) continue;
-    text += text.empty() ? "" : ", ";
-    text += next == first + 1 ? print("warp %zu", first) : print("warps %zu-%zu", first, next - 1);
-    if (is_whole) continue;
-    text += lanes & (lanes - 1) ? " lanes " : " lane ";
-    const char* comma = "";
-    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-      if (!(lanes >> lane & 1)) continue;
-      unsigned last = lane;
-      while (last + 1 < kWarpLanes && lanes >> (last + 1) & 1) ++last;
-      text += comma + print("%u", lane) + (last > lane ? print("-%u", last) : "");
-      comma = ", ";
-      lane = last;
-    }
-  }
-  return text;
-}
 
 /// "warp 9 lane 0 waits at gemm.cuh:107 for pipe_cs.full[0]".
 std::string what_it_waits_for(const Thread& thread) {

@@ -1173,6 +1173,14 @@ __global__ void meets_by_halves(int* out) {
   out[threadIdx.x] = smem.values[kThreads - 1 - threadIdx.x];
 }
 
+/// One thread comes to the barrier before it reads, and the others of its warp do not.
+__global__ void meets_alone(int* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  smem.values[threadIdx.x] = 1;
+  if (threadIdx.x == 0) __syncthreads();  // one of them
+  out[threadIdx.x] = smem.values[threadIdx.x ^ 1];
+}
+
 struct Box {
   int values[kThreads];
   ptx::Mbarrier full;
@@ -1353,6 +1361,13 @@ TEST_CASE("where half of a block waits in a __syncthreads, a race says which hal
   CHECK_THAT(failure_of({}, meets_by_halves, out.data()),
              ContainsSubstring("the two threads have not met in a __syncthreads: warps 0-3 wait there (" +
                                place_of("half of them") + "), and warps 4-7 have not come there yet"));
+}
+
+TEST_CASE("where one lane waits in a __syncthreads, a race counts its warp once") {
+  PinnedVector<int> out(kThreads);
+  CHECK_THAT(failure_of({}, meets_alone, out.data()),
+             ContainsSubstring("warp 0 lane 0 waits there (" + place_of("one of them") +
+                               "), and warp 0 lanes 1-31, warps 1-7 have not come there yet"));
 }
 
 TEST_CASE("a barrier that a line names is not taken for what the line accesses") {
