@@ -1135,16 +1135,21 @@ std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader) {
 std::string explain_unheard(const Thread& first, const Thread& second,
                             const RaceChecker::Unordered& accesses) {
   if (accesses.first_writes || first.block == second.block) return "";
-  for (const auto& barrier : second.block->mbarriers) {
-    if (!barrier->phases_seen.empty() || !barrier->waiting.empty()) continue;
-    for (const auto* arrivals : {&barrier->earlier_arrivals, &barrier->last_arrivals, &barrier->arrivals})
-      for (const Mbarrier::Arrival& one : *arrivals)
-        if (!one.bytes && is_of_warpgroup(*one.thread, first))
-          return describe(*first.block) +
-                 print(" warp %u, which reads, arrives at ", one.thread->warp->index) + name_of(*barrier) +
-                 " of " + describe(*second.block) + " (" + own_place(one.where) +
-                 "), for which no thread has waited";
-  }
+  for (const bool of_its_warp : {true, false})  // which says more than another warp of its warpgroup
+    for (const auto& barrier : second.block->mbarriers) {
+      if (!barrier->phases_seen.empty() || !barrier->waiting.empty()) continue;
+      for (const auto* arrivals : {&barrier->earlier_arrivals, &barrier->last_arrivals, &barrier->arrivals})
+        for (const Mbarrier::Arrival& one : *arrivals) {
+          const bool fits =
+              of_its_warp ? one.thread->warp == first.warp : is_of_warpgroup(*one.thread, first);
+          if (!one.bytes && fits)
+            return describe(*first.block) +
+                   print(" warp %u, %s, arrives at ", one.thread->warp->index,
+                         of_its_warp ? "which reads" : "of the warpgroup that reads") +
+                   name_of(*barrier) + " of " + describe(*second.block) + " (" + own_place(one.where) +
+                   "), for which no thread has waited";
+        }
+    }
   return "";
 }
 

@@ -49,7 +49,7 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   }
   if (barrier.arrived && barrier.expected != threads) {
     cluster.fail(thread,
-                 print("named barrier %u for %u threads, while others wait in it for %u at ", id, threads,
+                 print("named barrier %u for %u threads, while others came to it for %u at ", id, threads,
                        barrier.expected) +
                      to_string(barrier.where),
                  where);

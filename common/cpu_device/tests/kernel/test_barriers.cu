@@ -239,7 +239,7 @@ TEST_CASE("named barriers are checked for whole warps, one count and a valid num
              ContainsSubstring("named barrier 16; a block has 16"));
   CHECK_THAT(
       failure(kShape, {}, [] { named_barrier_sync(1, threadIdx.x < 64 ? 128 : 64, Location::current()); }),
-      ContainsSubstring("named barrier 1 for 64 threads, while others wait in it for 128"));
+      ContainsSubstring("named barrier 1 for 64 threads, while others came to it for 128"));
 }
 
 TEST_CASE("a kernel that polls for ever is reported") {
