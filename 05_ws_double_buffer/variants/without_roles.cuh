@@ -39,7 +39,7 @@ struct SharedStorage {
 
 /// What is loaded next: the steps of one tile of C after the other. All threads know it, though one asks:
 /// else the compiler cannot tell that its registers are the same in all threads that ask, and makes a loop
-/// over threads of each request, which takes three times as long.
+/// over threads of each request.
 template <int kSlots>
 class Loader {
  public:

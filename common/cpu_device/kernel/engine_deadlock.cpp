@@ -757,15 +757,9 @@ class DeadlockRoot {
   /// "lanes 1-31 of warp 0", all of one warp.
   static std::string lanes_of_warp(const std::vector<const Thread*>& threads) {
     if (threads.empty()) return "";
-    std::string lanes;
-    for (size_t i = 0; i < threads.size(); ++i) {
-      size_t last = i;
-      while (last + 1 < threads.size() && threads[last + 1]->lane == threads[last]->lane + 1) ++last;
-      lanes += (i ? ", " : "") + print("%u", threads[i]->lane) +
-               (last > i ? print("-%u", threads[last]->lane) : "");
-      i = last;
-    }
-    return (threads.size() == 1 ? "lane " : "lanes ") + lanes +
+    uint32_t lanes = 0;
+    for (const Thread* thread : threads) lanes |= 1u << thread->lane;
+    return (threads.size() == 1 ? "lane " : "lanes ") + ranges_of_lanes(lanes) +
            print(" of warp %u", threads.front()->warp->index);
   }
 

@@ -765,16 +765,7 @@ std::string names_of_lanes(const Block& block, const Condition& is_meant) {
     text += text.empty() ? "" : ", ";
     text += next == first + 1 ? print("warp %zu", first) : print("warps %zu-%zu", first, next - 1);
     if (is_whole) continue;
-    text += lanes & (lanes - 1) ? " lanes " : " lane ";
-    const char* comma = "";
-    for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
-      if (!(lanes >> lane & 1)) continue;
-      unsigned last = lane;
-      while (last + 1 < kWarpLanes && lanes >> (last + 1) & 1) ++last;
-      text += comma + print("%u", lane) + (last > lane ? print("-%u", last) : "");
-      comma = ", ";
-      lane = last;
-    }
+    text += (lanes & (lanes - 1) ? " lanes " : " lane ") + ranges_of_lanes(lanes);
   }
   return text;
 }
@@ -945,33 +936,6 @@ std::string without_row(std::string name) {
   return name;
 }
 
-/// "smem.b[0].panels[1][32][0] to [63][63]": of the array that holds a byte the first place to which nobody
-/// has brought anything; nothing if there is none.
-std::string not_brought(const Cluster& cluster, SharedLayout& layout, const RaceChecker& races,
-                        const Block& target, size_t offset) {
-  constexpr size_t kStep = 16;
-  const std::string array = without_row(layout.name_of(offset));
-  if (array.empty()) return "";
-  const auto is_in_array = [&](size_t at) {
-    return at < target.shared.bytes() && without_row(layout.name_of(at)) == array;
-  };
-  const auto is_brought = [&](size_t at) {
-    if (races.is_written(target.ids.rank_in_cluster, at)) return true;
-    for (const auto& block : const_cast<Cluster&>(cluster).blocks())
-      for (const Warp& warp : block->warps)
-        for (const Thread* lane : warp.lanes)
-          if (lane && load_over(*lane, target, at)) return true;
-    return false;
-  };
-  size_t first = offset / kStep * kStep;
-  while (first >= kStep && is_in_array(first - kStep)) first -= kStep;
-  while (is_in_array(first) && is_brought(first)) first += kStep;
-  if (!is_in_array(first)) return "";
-  size_t end = first;
-  while (is_in_array(end) && !is_brought(end)) end += kStep;
-  return layout.name_of(first) + " to " + layout.name_of(end - 1).substr(array.size());
-}
-
 /// The bytes of the array that holds this one, as far as they have names: where it begins and ends.
 std::pair<size_t, size_t> array_around(SharedLayout& layout, size_t bytes, size_t offset) {
   constexpr size_t kStep = 16;
@@ -982,6 +946,29 @@ std::pair<size_t, size_t> array_around(SharedLayout& layout, size_t bytes, size_
   while (begin >= kStep && is_in_array(begin - kStep)) begin -= kStep;
   while (end < bytes && is_in_array(end)) end += kStep;
   return {begin, end};
+}
+
+/// "smem.b[0].panels[1][32][0] to [63][63]": of the array that holds a byte the first place to which nobody
+/// has brought anything; nothing if there is none.
+std::string not_brought(const Cluster& cluster, SharedLayout& layout, const RaceChecker& races,
+                        const Block& target, size_t offset) {
+  constexpr size_t kStep = 16;
+  const auto [begin, array_end] = array_around(layout, target.shared.bytes(), offset);
+  const auto is_brought = [&](size_t at) {
+    if (races.is_written(target.ids.rank_in_cluster, at)) return true;
+    for (const auto& block : const_cast<Cluster&>(cluster).blocks())
+      for (const Warp& warp : block->warps)
+        for (const Thread* lane : warp.lanes)
+          if (lane && load_over(*lane, target, at)) return true;
+    return false;
+  };
+  size_t first = begin;
+  while (first < array_end && is_brought(first)) first += kStep;
+  if (first >= array_end) return "";
+  size_t end = first;
+  while (end < array_end && !is_brought(end)) end += kStep;
+  return layout.name_of(first) + " to " +
+         layout.name_of(end - 1).substr(without_row(layout.name_of(first)).size());
 }
 
 /// A TMA store reads where another warp writes, and what its own warp has written is as large and lies beside
@@ -1421,6 +1408,18 @@ std::string names_of(const std::vector<const Thread*>& threads) {
                : first == last ? print("warp %u", first)
                                : print("warps %u-%u", first, last));
     }
+  }
+  return text;
+}
+
+std::string ranges_of_lanes(uint32_t lanes) {
+  std::string text;
+  for (unsigned lane = 0; lane < kWarpLanes; ++lane) {
+    if (!(lanes >> lane & 1)) continue;
+    unsigned last = lane;
+    while (last + 1 < kWarpLanes && lanes >> (last + 1) & 1) ++last;
+    text += (text.empty() ? "" : ", ") + print("%u", lane) + (last > lane ? print("-%u", last) : "");
+    lane = last;
   }
   return text;
 }

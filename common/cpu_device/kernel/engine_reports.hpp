@@ -35,6 +35,8 @@ std::string describe(const Mbarrier&);
 std::string name_of(const Mbarrier&);
 /// "warps 0-3, warp 8 lane 0", of each block. A warp that has lost lanes counts as whole.
 std::string names_of(const std::vector<const Thread*>&);
+/// "1-3, 7", of a mask of lanes.
+std::string ranges_of_lanes(uint32_t lanes);
 /// Does such a name take a verb in the plural?
 bool are_several(const std::string& names);
 /// " warp 0 (arrive at gemm.cuh:40) x32, ...". In a cluster with the block of each that is not `own`.

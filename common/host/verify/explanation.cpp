@@ -158,8 +158,7 @@ class Explainer {
     if (tiles_ < 3 || tiles_ % 2 == 0 || taken != tiles_ / 2 || due != tiles_ - 1) return "";
     return fmt::format(
         "; or two blocks, or groups of threads, take parts of K one behind the other, tiles 0 to {} and {} "
-        "to {}: "
-        "tile {} counts twice, and tile {} never",
+        "to {}: tile {} counts twice, and tile {} never",
         taken, taken, due - 1, taken, due);
   }
 
@@ -814,8 +813,7 @@ std::string why_columns_spread(const std::vector<Found>& all) {
     return "";
   return fmt::format(
       ": each {} columns of C begin {} columns too far left behind the ones before: the column that tells "
-      "one "
-      "piece of a tile from the next is off where the sums are staged or stored, or where B is loaded",
+      "one piece of a tile from the next is off where the sums are staged or stored, or where B is loaded",
       kTileWidth, least);
 }
 

@@ -57,8 +57,8 @@ class Verifier {
   uint64_t seed_;
   OutputMatrix c_;
   std::optional<Problem> integers_, normal_;
-  std::set<std::string>
-      innocent_reads_;  ///< lines that have read an unwritten array, and the result was right
+  /// Lines that have read an unwritten array, and the result was right.
+  std::set<std::string> innocent_reads_;
 };
 
 /// The largest magnitude of integers for which nearly every sum of k products stays below 256 (three

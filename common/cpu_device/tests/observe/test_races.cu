@@ -1165,6 +1165,30 @@ __global__ void never_flips(int* out) {
   }
 }
 
+/// Thread 32 gives back the first value only, and thread 0 waits for that twice.
+__global__ void flips_once(int* out) {
+  auto& smem = ladder::shared_storage<Handed>();
+  if (threadIdx.x == 0) {
+    ptx::mbarrier_init(&smem.filled, 1);
+    ptx::mbarrier_init(&smem.taken, 1);
+    ptx::mbarrier_init(&smem.begun, 1);
+  }
+  __syncthreads();
+  for (uint32_t round = 0; round < 3; ++round) {
+    if (threadIdx.x == 0) {
+      if (round == 2) ptx::mbarrier_wait(&smem.begun, 0);
+      ptx::mbarrier_wait(&smem.taken, round == 0);  // flips once
+      smem.value = static_cast<int>(round);
+      ptx::mbarrier_arrive(&smem.filled);
+    } else if (threadIdx.x == 32) {
+      ptx::mbarrier_wait(&smem.filled, round % 2);
+      if (round == 1) ptx::mbarrier_arrive(&smem.begun);
+      out[round] = smem.value;
+      if (round == 0) ptx::mbarrier_arrive(&smem.taken);
+    }
+  }
+}
+
 /// Only half of the block comes to the barrier before it reads.
 __global__ void meets_by_halves(int* out) {
   auto& smem = ladder::shared_storage<Exchange>();
@@ -1352,6 +1376,19 @@ TEST_CASE("a wait that passes twice with the same parity is said to be the secon
         report.find(" with parity 1 (" + place_of("never flips") +
                     "), as it had the time before: the parity has not flipped between the two, and parity "
                     "1 passes before the first phase has ended\n") != report.npos;
+  }
+  CHECK(named >= 1);
+}
+
+TEST_CASE("a wait for a phase that was waited for before says that its parity has not flipped") {
+  PinnedVector<int> out(3);
+  int named = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    const std::string report = failure_of(schedule, 64, sizeof(Handed), flips_once, out.data());
+    CAPTURE(schedule.name(), report);
+    CHECK(!report.empty());
+    named += report.find("; its wait there before (" + place_of("flips once") +
+                         ") was for the same phase: the parity, 0, has not flipped between") != report.npos;
   }
   CHECK(named >= 1);
 }
