@@ -91,7 +91,8 @@ class SiteInBrowser(unittest.TestCase):
         return WebDriverWait(self.browser, SECONDS, 0.1).until(lambda _: condition(), what)
 
     def faults(self, page, theme, size):
-        """Of the page that is open. A theme follows the system's a moment later, so does the layout of the navigation."""
+        """Of the page that is open. A theme follows the system's a moment later, on a busy machine seconds, so does the layout of the
+        navigation."""
         found = []
 
         def none_left():
@@ -99,7 +100,7 @@ class SiteInBrowser(unittest.TestCase):
             return not found
 
         with contextlib.suppress(TimeoutException):
-            WebDriverWait(self.browser, 2, 0.05).until(lambda _: none_left())
+            self.wait("a page without faults", none_left)
         return [f"{page}, {theme}, {size[0]} pixels: {fault}" for fault in found]
 
     def visible(self, selector):
