@@ -161,6 +161,7 @@ __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, 
 template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
+  // As many rows of tiles in a group as before, counted in pairs.
   const Walk walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n), kTileGroup / kBlocksM};
   const int k_steps = tiles_over(tiles_over(p.k, kTile.k) - block_k(), kBlocksK);  // each part has one
 

@@ -38,7 +38,7 @@ template <class Share, class Tile>
 __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
   share.for_each([&](int i, const __nv_bfloat16* source, bool inside) {
     if (inside)
-      ptx::cp_async_ca_16(share.destination(tile, i), source);
+      ptx::cp_async_ca_16(share.destination(tile, i), source);  // through L1, as the loads of 02
     else
       *share.destination(tile, i) = make_uint4(0, 0, 0, 0);
   });

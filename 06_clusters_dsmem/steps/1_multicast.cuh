@@ -31,7 +31,7 @@ constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp +
 constexpr int kThreads = kComputeThreads + kWarpgroup;  ///< setmaxnreg acts on warpgroups: two warps idle
 /// Two thirds of the threads take registers that the others give: 256 * 232 + 128 * 40 = 384 * 168.
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;
-constexpr int kBlocksM = 2, kBlocks = kBlocksM;  ///< a pair
+constexpr int kBlocksM = 2, kBlocks = kBlocksM;  ///< of a cluster: a pair, one below the other
 constexpr int kBRows = kTile.k / kBlocksM;       ///< rows of a tile of B that each of them loads
 using Walk = ClusterWalk<kBlocks>;
 constexpr int kPieces = 2;              ///< of C that are staged at one time
@@ -124,6 +124,7 @@ __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, 
 template <int kSlots>
 __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage<kSlots>>();
+  // As many rows of tiles in a group as before, counted in pairs.
   const Walk walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n), kTileGroup / kBlocksM};
   const int k_steps = tiles_over(p.k, kTile.k);
 
