@@ -7,8 +7,8 @@
 A kernel is who loads, and how many slots there are. `copies`: all warps copy and multiply (03). `tma`: one of the threads that
 multiply asks for loads (04.1). `roles`: a loader asks (04.2 to 05). A lane for each slot shows its loads and products, the lanes
 around them who works. `registers` is 02, whose number is that of blocks on the SM, with a lane for each: they are drawn as far apart
-as they can be. The clocks are those of the newest record of parts, added up as docs/cost_model.md does, all but the last for a block
-alone on its SM, with tiles of 128 x 128 x 64. `loads` are the clocks that the page's *Predict* has for a load of each kernel, which depend on
+as they can be. The clocks are those of the newest record of parts, added up as docs/cost_model.md does, with tiles of 128 x 128 x 64: of roles
+with a ring for a block alone on its SM, else for one of two blocks. `loads` are the clocks that the page's *Predict* has for a load of each kernel, which depend on
 its clock and on how often loads come; without them loads take what they do at CLOCK, where an SM asks for one every 0.6 us. Written to
 docs/figures/NAME.svg, which follows the reader's light or dark theme.
 """
@@ -202,7 +202,9 @@ KERNELS = {"registers": (registers, None, "tensor cores"), "copies": (copies, "a
 def heading(who, slots):
     if who == "registers":
         return "one block on the SM (02)" if slots == 1 else "two blocks take turns (02)"
-    title = KERNELS[who][1] or ("roles (04)" if slots == 1 else "roles and a ring (05)")
+    title = KERNELS[who][1] or ("roles (04.2)" if slots == 1 else "roles and a ring (05)")
+    if who == "copies" and slots == 1:
+        title = title.replace("(03)", "(03.2)")
     return f"{slots} slot{'s' if slots > 1 else ''}, {title}"
 
 
@@ -322,7 +324,9 @@ def drawn(line_of_page, words, results_folder):
             at, row = 8, row + 20
         shapes += [rectangle(style, at, row, 14, 14), text(at + 20, row + 12, words_, "start", "small")]
         at += 32 + 6.5 * len(words_)
-    alone = "" if ("registers", "2") in kernels else "A block alone on its SM. "
-    facts = textwrap.wrap(f"{alone}Parts measured on an {record['gpu']}, {dated(record)}.", WORDS)
+    # Of these kernels two blocks share an SM, and their loads are of that pace.
+    where = "A block alone on its SM" if all(who == "roles" and int(slots) > 1 for who, slots in kernels) else "One of two blocks on an SM"
+    where = "" if ("registers", "2") in kernels else f"{where}. "
+    facts = textwrap.wrap(f"{where}Parts measured on an {record['gpu']}, {dated(record)}.", WORDS)
     shapes += [text(8, row + 34 + 16 * i, words_, "start", "small") for i, words_ in enumerate(facts)]
     return values["name"], f"Steps in time: {'; '.join(alts)}", svg(row + 26 + 16 * len(facts), "Steps in time", shapes, STYLE)
