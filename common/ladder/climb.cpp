@@ -118,7 +118,7 @@ class Rows {
   Gains gains_;
 };
 
-/// A table of what a GPU did in the same rungs, at a size of its own; of those that were measured.
+/// Prints what a GPU reached with the rungs that were measured, at the problem size of that recording.
 void print_recorded(const Recorded& recorded, const std::vector<const Lesson*>& lessons, int rung_width,
                     Gains& gains) {
   std::vector<RungPlace> places;
@@ -181,12 +181,11 @@ void print_what_next(std::ostream& out) {
   out << "\nWhat was run: all kernels of the lessons, from the simplest to the fastest, on the same "
          "matrices.\n"
       << (on_cpu_device()
-              ? "There is no GPU here, so the CPU played one. 'verified yes': C is right. Nothing was timed "
-                "here:\n"
-                "TFLOP/s and gains are of the run that is named above them. A gain is over the kernel named "
-                "next.\n"
+              ? "There is no GPU here, so the CPU device ran the kernels. 'verified yes': C is right.\n"
+                "Nothing was timed here: TFLOP/s and gains are of the run that is named above them.\n"
               : "'verified yes': C is right.\n"
-                "TFLOP/s and gains were measured here. A gain is over the kernel that is named beside it.\n")
+                "TFLOP/s and gains were measured here.\n")
+      << "A gain is over the kernel that the column 'over' names.\n"
       << "Next: read 01_naive/README.md, the page of the first lesson.\n"
       << "Then: build/bin/ladder learn next shows the first exercise.\n";
 }

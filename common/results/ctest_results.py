@@ -132,7 +132,7 @@ def counted(number, word):
 
 
 def gpu_test_table(line, words, results_folder):
-    """A paragraph: how many passed, which failed, and why others were skipped, the most frequent reason first."""
+    """A paragraph: how many passed, and which failed; folded, why others were skipped, the most frequent reason first."""
     if len(words) != 1:
         raise BadInput(f"{line}: needs the name of a record")
     path = newest(results_folder, f"tests/{words[0]}")
@@ -147,9 +147,10 @@ def gpu_test_table(line, words, results_folder):
     except (ValueError, TypeError, KeyError) as error:
         raise BadInput(f"{path}: is no result file: {error!r}") from error
     names = ": " + "; ".join(f"`{name}`" for name in failed) if failed else ""
-    why = f" ({'; '.join(f'{count}: {reason}' for reason, count in reasons.most_common())})" if reasons else ""
+    why = ["", "<details><summary>Why tests were skipped</summary>", "", "| tests | reason |", "|--:|---|",
+           *(f"| {count} | {reason} |" for reason, count in reasons.most_common()), "", "</details>"] if reasons else []
     return [f"Of {len(results['tests'])} tests {by_status['passed']} passed, {counted(by_status['failed'], 'failed')}{names}, and "
-            f"{counted(by_status['skipped'], 'were skipped')}{why}. {origin}"]
+            f"{counted(by_status['skipped'], 'were skipped')}. {origin}", *why]
 
 
 def main():

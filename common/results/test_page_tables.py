@@ -506,14 +506,14 @@ class GpuTests(WithResults):
     def test_it_says_how_many_passed_and_why_others_did_not_run(self):
         text = self.text_of(("a: 1", "run", "All tests passed"), ("a: 2", "notrun", self.SKIPPED), ("b: 1", "notrun", self.SKIPPED),
                             ("c", "notrun", "first line\nskipped: there is no python3\n"))
-        self.assertIn("Of 4 tests 1 passed, none failed, and 3 were skipped (2: needs 2 GPUs; 1: skipped: there is no python3). "
-                      "G, T, today, commit `abc`.", text)
+        self.assertIn("Of 4 tests 1 passed, none failed, and 3 were skipped. G, T, today, commit `abc`.", text)
+        self.assertIn("| 2 | needs 2 GPUs |\n| 1 | skipped: there is no python3 |\n", text)
 
     def test_one_reason_in_other_words_is_one_reason(self):
         text = self.text_of(("a: 1", "notrun", self.SKIPPED.replace("message:", "messages:")), ("a: 2", "notrun", self.SKIPPED),
                             ("b", "notrun", "06_x needs code for sm_90a, which alone has wgmma; this build is\nfor 90\n"),
                             ("c", "notrun", "skipped: yours needs code for sm_90a, which\n\nall is well\n"))
-        self.assertIn("4 were skipped (2: needs 2 GPUs; 2: needs code for sm_90a).", text)
+        self.assertIn("| 2 | needs 2 GPUs |\n| 2 | needs code for sm_90a |\n", text)
 
     def test_what_failed_is_named(self):
         self.assertIn("Of 2 tests 1 passed, 1 failed: `a: 2`, and none were skipped.",
