@@ -542,10 +542,7 @@ class DeadlockRoot {
   std::string arrivals_elsewhere(const Mbarrier& barrier) const {
     std::string text;
     int named = 0;
-    std::vector<const Block*> blocks;
-    for (const Thread* thread : threads_)
-      if (blocks.empty() || blocks.back() != thread->block) blocks.push_back(thread->block);
-    for (const Block* block : blocks) {
+    for (const Block* block : blocks()) {
       for (const auto& other : block->mbarriers) {
         if (other.get() == &barrier) continue;
         const bool is_own = block == barrier.block;
@@ -565,24 +562,32 @@ class DeadlockRoot {
   }
 
   /// "; warps 0-1 arrived twice at empty[1] (gemm.cuh:60): ...": of a slot that nobody has come to, those who
-  /// came again and again to another one. Those who go round a ring come to each slot in turn.
+  /// came again and again to another one, although their waits go round the ring.
   std::string arrived_at_one_slot(const Mbarrier& barrier) const {
+    if (!other_end(barrier)) return "";
     for (const Mbarrier* slot : siblings_of(barrier)) {
       std::vector<const Thread*> those;
       for (const Thread* thread : threads_)
-        if (has_ever_arrived(*slot, *thread) && slot->times_arrived[thread->number] > 1)
+        if (has_ever_arrived(*slot, *thread) && slot->times_arrived[thread->number] > 1 &&
+            has_waited_at_other_end(barrier, *thread) && has_waited_at_other_end(*slot, *thread))
           those.push_back(thread);
       if (those.empty()) continue;
       const uint32_t often = slot->times_arrived[those.front()->number];
       std::erase_if(those, [&](const Thread* one) { return slot->times_arrived[one->number] != often; });
       return "; " + names_of(those) + " arrived " + times(often) + " at " + name_of(*slot) +
-             place_of_arrival(*slot, *those.front()) + ": is the index there that of " +
-             (other_end(*slot) ? "the slot?" : "another barrier?");
+             place_of_arrival(*slot, *those.front()) + ": is the index there that of the slot?";
     }
     return "";
   }
 
-  /// "; in block (0,0,0) warps 0-7 arrived at its own (gemm.cuh:137), ...": of a barrier that nobody has come
+  /// In its own block. Of waits that passed on the first lap it is not known whose they were.
+  static bool has_waited_at_other_end(const Mbarrier& barrier, const Thread& thread) {
+    const Mbarrier* const other = other_end(barrier);
+    const Mbarrier* const own = other ? counterpart_in(*thread.block, *other) : nullptr;
+    return own && (barrier.is_full ? !own->phases_seen.empty() : seen_by(*own, thread) > 0);
+  }
+
+  /// "; warps 0-7 of block (0,0,0) arrived at its own (gemm.cuh:137), ...": of a barrier that nobody has come
   /// to, those who came to the one at the same place of their own block, and are where those of this block
   /// are, too: behind the arrival. Nothing if these may still come.
   std::string arrived_in_other_blocks(const Mbarrier& barrier) const {
@@ -611,7 +616,7 @@ class DeadlockRoot {
            place_of_arrival(*counterpart_in(*blocks.front(), barrier), *those.front()) + ", and those of " +
            describe(*barrier.block) + " " +
            where_now(silent, /*counts_steps=*/false, /*are_lanes=*/those.size() > 1) +
-           ": does this block need this wait at all, or should they arrive in it, too?";
+           ": does this block need this wait, or should they arrive here, too?";
   }
 
   /// Has it exited, or does it wait where all come together, as the other does, which has arrived?
@@ -619,6 +624,13 @@ class DeadlockRoot {
     if (here.done) return true;
     return here.wait.kind == WaitKind::block_barrier && other.wait.kind == WaitKind::block_barrier &&
            !other.done && here.wait.where == other.wait.where;
+  }
+
+  std::vector<const Block*> blocks() const {
+    std::vector<const Block*> all;
+    for (const Thread* thread : threads_)
+      if (all.empty() || all.back() != thread->block) all.push_back(thread->block);
+    return all;
   }
 
   /// Barriers at the same end of all slots.
@@ -721,11 +733,10 @@ class DeadlockRoot {
   }
   /// Nor at the barriers at the same place in other blocks.
   bool is_unheard_in_all_blocks(const Mbarrier& barrier) const {
-    return std::all_of(threads_.begin(), threads_.end(), [&](const Thread* thread) {
-      const auto& all = thread->block->mbarriers;
-      return std::all_of(all.begin(), all.end(), [&](const auto& other) {
-        return other->offset != barrier.offset || is_unheard(*other);
-      });
+    const std::vector<const Block*> all = blocks();
+    return std::all_of(all.begin(), all.end(), [&](const Block* block) {
+      const Mbarrier* const other = counterpart_in(*block, barrier);
+      return !other || is_unheard(*other);
     });
   }
 
@@ -778,14 +789,11 @@ class DeadlockRoot {
   /// "block (2,0,0) sent 65536 bytes by ... to inbox_full of block (3,0,0), where nobody expects bytes: ...":
   /// of the barriers at the same place, some lack the bytes that have come at others.
   std::string bytes_in_other_blocks(const Mbarrier& barrier) const {
-    std::vector<const Block*> blocks;
-    for (const Thread* thread : threads_)
-      if (blocks.empty() || blocks.back() != thread->block) blocks.push_back(thread->block);
     int64_t balance = 0;
     std::string text;
     int named = 0;
     uint32_t mask = 0;
-    for (const Block* block : blocks) {
+    for (const Block* block : blocks()) {
       const Mbarrier* const other = counterpart_in(*block, barrier);
       if (!other) continue;
       balance += other->missing_bytes;

@@ -539,8 +539,7 @@ TEST_CASE(
                               "block (0,0,0) arrived at its own (test_cluster.cu:") &&
                 ContainsSubstring(leaves ? "), and those of block (1,0,0) have exited: "
                                          : "), and those of block (1,0,0) now wait at test_cluster.cu:") &&
-                ContainsSubstring(": does this block need this wait at all, or should they arrive in "
-                                  "it, too?\n"));
+                ContainsSubstring(": does this block need this wait, or should they arrive here, too?\n"));
       }
 }
 
