@@ -21,7 +21,8 @@ inline void in_case(const std::string& name, const std::function<void()>& body) 
 }
 
 /// Calls `body`. @throws NotYet with `sentence` instead of the device's report if threads wait for ever.
-/// Below it stand the two lines of the CPU device's report that say where, and who does not come
+/// Below it stand the two lines of the CPU device's report that say where, and who does not come. Where the
+/// second of these asks about the cause, they stand in place of the question that ends the sentence.
 inline void unless_deadlocked(const std::string& sentence, const std::function<void()>& body) {
   try {
     body();
@@ -33,6 +34,9 @@ inline void unless_deadlocked(const std::string& sentence, const std::function<v
     const size_t where = what.find("deadlock: ");
     if (where == std::string::npos) throw NotYet(sentence);
     const size_t line = what.find('\n', where), end = what.find('\n', line + 1);
+    const size_t question = sentence.rfind(": "), first = where + std::string("deadlock: ").size();
+    if (end != std::string::npos && what[end - 1] == '?' && question != std::string::npos)
+      throw NotYet(sentence.substr(0, question + 2) + what.substr(first, end - first));
     throw NotYet(sentence + "\n  " + what.substr(where, end - where));
   }
 }

@@ -86,6 +86,30 @@ std::string registers_of(const Block& block) {
   return "registers of a thread: " + text;
 }
 
+/// " block (1,0,0)", or " blocks (1,0,0) to (3,0,0)".
+std::string names_of_blocks(const std::vector<const Block*>& blocks) {
+  std::string text = blocks.size() > 1 ? " blocks" : " block";
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    size_t last = i;
+    while (last + 1 < blocks.size() &&
+           blocks[last + 1]->ids.rank_in_cluster == blocks[last]->ids.rank_in_cluster + 1)
+      ++last;
+    if (last == i + 1) last = i;  // two are named both
+    const auto index = [&](size_t at) { return describe(*blocks[at]).substr(std::strlen("block")); };
+    text += (i ? "," : "") + index(i) + (last > i ? " to" + index(last) : "");
+    i = last;
+  }
+  return text;
+}
+
+/// The barrier at the same place in another block; null if there is none.
+const Mbarrier* counterpart_in(const Block& block, const Mbarrier& barrier) {
+  const Mbarrier* found = nullptr;
+  for (const auto& other : block.mbarriers)
+    if (other->offset == barrier.offset) found = other.get();  // the last one that was initialised there
+  return found;
+}
+
 }  // namespace
 
 /// What all others wait for in the end, and why that does not come: the end of the chain of waits.
@@ -495,7 +519,9 @@ class DeadlockRoot {
     } else {
       text = barrier.phase ? "nobody arrived in this phase" : "nobody has ever arrived there";
       if (barrier.times_arrived.empty()) {
-        if (const std::string held = held_by_those_who_wait(barrier); !held.empty()) return text + held;
+        for (const std::string& cause : {held_by_those_who_wait(barrier), arrived_at_one_slot(barrier),
+                                         arrived_in_other_blocks(barrier)})
+          if (!cause.empty()) return text + cause;
         text += first_wait_of_each_block(barrier) + arrivals_elsewhere(barrier);
       }
     }
@@ -516,10 +542,7 @@ class DeadlockRoot {
   std::string arrivals_elsewhere(const Mbarrier& barrier) const {
     std::string text;
     int named = 0;
-    std::vector<const Block*> blocks;
-    for (const Thread* thread : threads_)
-      if (blocks.empty() || blocks.back() != thread->block) blocks.push_back(thread->block);
-    for (const Block* block : blocks) {
+    for (const Block* block : blocks()) {
       for (const auto& other : block->mbarriers) {
         if (other.get() == &barrier) continue;
         const bool is_own = block == barrier.block;
@@ -536,6 +559,78 @@ class DeadlockRoot {
       }
     }
     return text;
+  }
+
+  /// "; warps 0-1 arrived twice at empty[1] (gemm.cuh:60): ...": of a slot that nobody has come to, those who
+  /// came again and again to another one, although their waits go round the ring.
+  std::string arrived_at_one_slot(const Mbarrier& barrier) const {
+    if (!other_end(barrier)) return "";
+    for (const Mbarrier* slot : siblings_of(barrier)) {
+      std::vector<const Thread*> those;
+      for (const Thread* thread : threads_)
+        if (has_ever_arrived(*slot, *thread) && slot->times_arrived[thread->number] > 1 &&
+            has_waited_at_other_end(barrier, *thread) && has_waited_at_other_end(*slot, *thread))
+          those.push_back(thread);
+      if (those.empty()) continue;
+      const uint32_t often = slot->times_arrived[those.front()->number];
+      std::erase_if(those, [&](const Thread* one) { return slot->times_arrived[one->number] != often; });
+      return "; " + names_of(those) + " arrived " + times(often) + " at " + name_of(*slot) +
+             place_of_arrival(*slot, *those.front()) + ": is the index there that of the slot?";
+    }
+    return "";
+  }
+
+  /// In its own block. Of waits that passed on the first lap it is not known whose they were.
+  static bool has_waited_at_other_end(const Mbarrier& barrier, const Thread& thread) {
+    const Mbarrier* const other = other_end(barrier);
+    const Mbarrier* const own = other ? counterpart_in(*thread.block, *other) : nullptr;
+    return own && (barrier.is_full ? !own->phases_seen.empty() : seen_by(*own, thread) > 0);
+  }
+
+  /// "; warps 0-7 of block (0,0,0) arrived at its own (gemm.cuh:137), ...": of a barrier that nobody has come
+  /// to, those who came to the one at the same place of their own block, and are where those of this block
+  /// are, too: behind the arrival. Nothing if these may still come.
+  std::string arrived_in_other_blocks(const Mbarrier& barrier) const {
+    std::vector<const Block*> blocks;
+    std::vector<const Thread*> those, silent;  // of the first such block, and of the block that waits
+    for (const Thread* thread : threads_) {
+      const Mbarrier* const other =
+          thread->block == barrier.block ? nullptr : counterpart_in(*thread->block, barrier);
+      if (!other || !has_ever_arrived(*other, *thread)) continue;
+      if (blocks.empty() || blocks.back() != thread->block) blocks.push_back(thread->block);
+      if (thread->block != blocks.front()) continue;
+      const Thread& here = *barrier.block->warps[thread->warp->index].lanes[thread->lane];
+      const bool is_alike = silent.empty() || (here.done ? silent.front()->done
+                                                         : !silent.front()->done &&
+                                                               silent.front()->wait.where == here.wait.where);
+      if (!is_alike || !is_behind_like(here, *thread)) return "";
+      those.push_back(thread);
+      silent.push_back(&here);
+    }
+    if (those.empty()) return "";
+    const auto came = [&](const Thread& one) {
+      return std::find(those.begin(), those.end(), &one) != those.end();
+    };
+    return "; " + names_of_lanes(*blocks.front(), came) + " of" + names_of_blocks(blocks) + " arrived at " +
+           (blocks.size() > 1 ? "theirs" : "its own") +
+           place_of_arrival(*counterpart_in(*blocks.front(), barrier), *those.front()) + ", and those of " +
+           describe(*barrier.block) + " " +
+           where_now(silent, /*counts_steps=*/false, /*are_lanes=*/those.size() > 1) +
+           ": does this block need this wait, or should they arrive here, too?";
+  }
+
+  /// Has it exited, or does it wait where all come together, as the other does, which has arrived?
+  static bool is_behind_like(const Thread& here, const Thread& other) {
+    if (here.done) return true;
+    return here.wait.kind == WaitKind::block_barrier && other.wait.kind == WaitKind::block_barrier &&
+           !other.done && here.wait.where == other.wait.where;
+  }
+
+  std::vector<const Block*> blocks() const {
+    std::vector<const Block*> all;
+    for (const Thread* thread : threads_)
+      if (all.empty() || all.back() != thread->block) all.push_back(thread->block);
+    return all;
   }
 
   /// Barriers at the same end of all slots.
@@ -638,11 +733,10 @@ class DeadlockRoot {
   }
   /// Nor at the barriers at the same place in other blocks.
   bool is_unheard_in_all_blocks(const Mbarrier& barrier) const {
-    return std::all_of(threads_.begin(), threads_.end(), [&](const Thread* thread) {
-      const auto& all = thread->block->mbarriers;
-      return std::all_of(all.begin(), all.end(), [&](const auto& other) {
-        return other->offset != barrier.offset || is_unheard(*other);
-      });
+    const std::vector<const Block*> all = blocks();
+    return std::all_of(all.begin(), all.end(), [&](const Block* block) {
+      const Mbarrier* const other = counterpart_in(*block, barrier);
+      return !other || is_unheard(*other);
     });
   }
 
@@ -681,7 +775,7 @@ class DeadlockRoot {
   }
 
   /// As many bytes as are missing have come at another barrier that did not expect them.
-  static std::string bytes_elsewhere(const Mbarrier& barrier) {
+  std::string bytes_elsewhere(const Mbarrier& barrier) const {
     if (barrier.missing_bytes <= 0) return "";
     for (const auto& other : barrier.block->mbarriers)
       if (other->missing_bytes == -barrier.missing_bytes)
@@ -689,7 +783,46 @@ class DeadlockRoot {
                      static_cast<long long>(barrier.missing_bytes)) +
                name_of(*other) + ", unexpected, of" + list(with_bytes(other->arrivals, true)) +
                ": is that the wrong barrier?";
-    return "";
+    return bytes_in_other_blocks(barrier);
+  }
+
+  /// "block (2,0,0) sent 65536 bytes by ... to inbox_full of block (3,0,0), where nobody expects bytes: ...":
+  /// of the barriers at the same place, some lack the bytes that have come at others.
+  std::string bytes_in_other_blocks(const Mbarrier& barrier) const {
+    int64_t balance = 0;
+    std::string text;
+    int named = 0;
+    uint32_t mask = 0;
+    for (const Block* block : blocks()) {
+      const Mbarrier* const other = counterpart_in(*block, barrier);
+      if (!other) continue;
+      balance += other->missing_bytes;
+      if (other->missing_bytes >= 0) continue;
+      if (other->expected_bytes || other->last_expected_bytes || !other->waiting.empty()) return "";
+      const std::vector<Mbarrier::Arrival> came = with_bytes(other->arrivals, true);
+      if (came.empty()) return "";
+      std::vector<const Block*> senders;
+      for (const Mbarrier::Arrival& arrival : came) {
+        const Block* const sender = arrival.thread->block;
+        mask = arrival.multicast_mask;
+        // What a block sends that lacks bytes, too, is meant for others: they may not have come so far.
+        const Mbarrier* const its_own = counterpart_in(*sender, barrier);
+        if (mask ? mask >> barrier.block->ids.rank_in_cluster & 1 : its_own && its_own->missing_bytes > 0)
+          return "";
+        if (std::find(senders.begin(), senders.end(), sender) == senders.end()) senders.push_back(sender);
+      }
+      if (named++ >= kMostGroups) continue;
+      const char* const what = came.front().what + std::strlen("bytes of a ");
+      text += (text.empty() ? "" : ", and") + names_of_blocks(senders) +
+              (text.empty()
+                   ? print(" sent %lld bytes by ", static_cast<long long>(-other->missing_bytes)) + what +
+                         " (" + own_place(came.front().where) + ") to " + name_of(barrier) + " of "
+                   : " to that of ") +
+              describe(*block);
+    }
+    if (text.empty() || balance) return "";
+    return text.substr(1) + (named > kMostGroups ? ", and so on" : "") + ", where nobody expects bytes: " +
+           (mask ? "does the mask name a wrong block?" : "is the rank of the receiver wrong?");
   }
 
   /// Those who release a slot wait for it like those who fill it, and those of another pipeline do not come.
@@ -721,7 +854,8 @@ class DeadlockRoot {
       return ring;
     if (const std::string early = explain_early_release(barrier); !early.empty() && !barrier.is_full)
       return early;
-    if (const std::string unfilled = wrong_pipeline(barrier, those); !unfilled.empty()) return unfilled;
+    for (const std::string& pipeline : {wrong_pipeline(barrier, those), explain_wrong_pipeline(barrier)})
+      if (!pipeline.empty()) return pipeline;
     for (const Thread* thread : threads_)
       if (thread->block == late.block && seen_by(barrier, *thread) > seen) others.push_back(thread);
     if ((barrier.phase - seen) % 2 && !seen && barrier.phase == 1)
@@ -1031,21 +1165,6 @@ class DeadlockReport {
       if (blocks.size() > 1)
         lines_.push_back("  likewise" + names_of_blocks({blocks.begin() + 1, blocks.end()}));
     }
-  }
-
-  /// " block (1,0,0)", or " blocks (1,0,0) to (3,0,0)".
-  static std::string names_of_blocks(const std::vector<const Block*>& blocks) {
-    std::string text = blocks.size() > 1 ? " blocks" : " block";
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      size_t last = i;
-      while (last + 1 < blocks.size() &&
-             blocks[last + 1]->ids.rank_in_cluster == blocks[last]->ids.rank_in_cluster + 1)
-        ++last;
-      const auto index = [&](size_t at) { return describe(*blocks[at]).substr(std::strlen("block")); };
-      text += (i ? "," : "") + index(i) + (last > i ? " to" + index(last) : "");
-      i = last;
-    }
-    return text;
   }
 
   /// One line for each barrier; those at the same place in other blocks with it, if they say the same.

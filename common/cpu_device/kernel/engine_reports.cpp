@@ -462,13 +462,70 @@ std::string explain_early_release(const Mbarrier& one_of_its_ends) {
          " has not ended";
 }
 
+namespace {
+
+/// "pipe_lc.full", of pipe_lc.full[0].
+std::string ring_of(const Mbarrier& barrier) {
+  const std::string name = name_of(barrier);
+  return name.substr(0, name.rfind('['));
+}
+
+/// Has the thread waited for an end of a pipeline?
+bool has_waited_in(const std::string& ring, const Thread& thread) {
+  if (thread.last_seen.barrier && ring_of(*thread.last_seen.barrier) == ring) return true;
+  const auto& all = thread.block->mbarriers;
+  return std::any_of(all.begin(), all.end(), [&](const auto& one) {
+    return !one->phases_seen.empty() && one->phases_seen[thread.ids.rank] && ring_of(*one) == ring;
+  });
+}
+
+/// The ring that slots of another pipeline are filled in, at which nobody has ever arrived; or nothing.
+std::string ring_without_arrivals(const Mbarrier& full) {
+  std::map<std::string, bool> is_unused;
+  for (const auto& one : full.block->mbarriers)
+    if (other_end(*one) && one->is_full)
+      is_unused.try_emplace(ring_of(*one), true).first->second &= one->times_arrived.empty() && !one->phase;
+  for (const auto& [ring, unused] : is_unused)
+    if (unused && ring != ring_of(full)) return ring;
+  return "";
+}
+
+}  // namespace
+
+std::string explain_wrong_pipeline(const Mbarrier& barrier, const Thread* arrives, Location where) {
+  const Mbarrier* const empty = other_end(barrier);
+  if (!empty || !barrier.is_full) return "";
+  // Those who read the slots, and wait until they are empty, too; and those who only fill them.
+  std::vector<const Thread*> both, fill;
+  std::set<std::string> places_of_both, places_of_fill;
+  const auto note = [&](const Thread& one, Location at) {
+    if (one.block != barrier.block) return;
+    const bool reads = has_waited_in(ring_of(barrier), one);
+    if (reads && !has_waited_in(ring_of(*empty), one)) return;
+    (reads ? both : fill).push_back(&one);
+    (reads ? places_of_both : places_of_fill).insert(own_place(at));
+  };
+  if (arrives) note(*arrives, where);
+  for (const auto* arrivals : {&barrier.arrivals, &barrier.last_arrivals, &barrier.earlier_arrivals})
+    for (const Mbarrier::Arrival& one : with_bytes(*arrivals, false)) note(*one.thread, one.where);
+  if (places_of_both.size() != 1 || places_of_fill.size() != 1 || places_of_both == places_of_fill) return "";
+  const std::string unused = ring_without_arrivals(barrier);
+  if (unused.empty()) return "";
+  const std::string who = names_of(both), others = names_of(fill);
+  return who + (are_several(who) ? " read " : " reads ") + "what " + others +
+         (are_several(others) ? " fill" : " fills") + " at " + ring_of(barrier) + " (" +
+         *places_of_fill.begin() + "), and" + (are_several(who) ? " arrive" : " arrives") + " there, too (" +
+         *places_of_both.begin() + "); nobody has ever arrived at " + unused + ": is " +
+         (*barrier.end ? "a Producer made of the wrong pipeline?" : "this the wrong barrier?");
+}
+
 std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barrier, Location where) {
   std::string text = explain_open_phase(barrier);
   if (const std::string early = explain_early_release(barrier); !early.empty() && barrier.is_full)
     return "\n  " + early + text;
   const Thread::Seen& seen = thread.last_seen;
   for (const Mbarrier::Arrival& earlier : barrier.arrivals) {
-    const bool is_first_lap = !seen.barrier || seen.phase == 0;
+    const bool is_first_lap = !seen.barrier || seen.phase == 0 || (!other_end(barrier) && barrier.phase == 0);
     if (!earlier.of_operation && earlier.thread->warp != thread.warp && barrier.expected == 1 &&
         is_first_lap && earlier.thread->block == thread.block && own_place(earlier.where) == own_place(where))
       return "\n  " + names_of({earlier.thread}) + " and " + names_of({&thread}) + " both arrive at " +
@@ -745,9 +802,9 @@ std::string explain_useless_wait(const Thread& issuer, const std::string& what, 
   return order.empty() ? "" : ": " + order;
 }
 
-/// "warps 8-9 lanes 1-31, warp 10": of each warp exactly the lanes that `is_meant`.
-template <class Condition>
-std::string names_of_lanes(const Block& block, const Condition& is_meant) {
+}  // namespace
+
+std::string names_of_lanes(const Block& block, const std::function<bool(const Thread&)>& is_meant) {
   const auto lanes_of = [&](const Warp& warp) {
     uint32_t lanes = 0;
     for (const Thread* thread : warp.lanes)
@@ -769,6 +826,8 @@ std::string names_of_lanes(const Block& block, const Condition& is_meant) {
   }
   return text;
 }
+
+namespace {
 
 /// One of the two waits in a __syncthreads to which the other has not come: who does, and who has not; else
 /// nothing.
@@ -1387,14 +1446,15 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
 }
 
 std::string names_of(const std::vector<const Thread*>& threads) {
-  std::map<const Block*, std::map<unsigned, std::vector<const Thread*>>> lanes;
+  std::map<unsigned, std::map<unsigned, std::vector<const Thread*>>> lanes;  // of each block and warp
   for (const Thread* thread : threads) {
-    auto& of_warp = lanes[thread->block][thread->warp->index];
+    auto& of_warp = lanes[thread->block->ids.rank_in_cluster][thread->warp->index];
     if (std::find(of_warp.begin(), of_warp.end(), thread) == of_warp.end()) of_warp.push_back(thread);
   }
   std::string text;
-  for (const auto& [block, warps] : lanes) {
-    const std::string of_block = block->ids.cluster_dim.count() > 1 ? describe(*block) + " " : "";
+  for (const auto& [rank, warps] : lanes) {
+    const Block& block = *warps.begin()->second.front()->block;
+    const std::string of_block = block.ids.cluster_dim.count() > 1 ? describe(block) + " " : "";
     for (auto warp = warps.begin(); warp != warps.end();) {
       const unsigned first = warp->first;
       unsigned last = first;

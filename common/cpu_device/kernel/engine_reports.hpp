@@ -2,6 +2,7 @@
 /// The words for what a failure speaks of.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,8 @@ std::string describe(const Mbarrier&);
 std::string name_of(const Mbarrier&);
 /// "warps 0-3, warp 8 lane 0", of each block. A warp that has lost lanes counts as whole.
 std::string names_of(const std::vector<const Thread*>&);
+/// "warps 8-9 lanes 1-31, warp 10": of each warp exactly the lanes that `is_meant`.
+std::string names_of_lanes(const Block&, const std::function<bool(const Thread&)>& is_meant);
 /// "1-3, 7", of a mask of lanes.
 std::string ranges_of_lanes(uint32_t lanes);
 /// Does such a name take a verb in the plural?
@@ -58,6 +61,9 @@ std::string explain_surplus(const Mbarrier&);
 std::string explain_open_phase(const Mbarrier&);
 /// That line, and why the running thread comes too early: what it waited for before it arrived.
 std::string explain_arrival_too_many(const Thread&, const Mbarrier&, Location where);
+/// Where those who read the slots of a pipeline fill them, too, and nobody fills those of another: half a
+/// sentence; or nothing. A thread `arrives`, too, at this moment.
+std::string explain_wrong_pipeline(const Mbarrier&, const Thread* arrives = nullptr, Location where = {});
 /// May this operand of a line, "smem.inbox", hold the byte? Not if it is a barrier that lies elsewhere.
 bool may_hold(const Block&, const std::string& operand, size_t offset);
 /// " reaches over the end of ...": of a box at the beginning of an array, and how many rows both have;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <set>
@@ -79,6 +78,9 @@ class Explainer {
     if (!candidates_.empty()) remake_ = candidates_.front().remake;
     return "";
   }
+
+  /// C holds what belongs so many columns to the left, in the same rows; 0 or less where it does not.
+  int columns_left() const { return columns_left_; }
 
   /// Would what explained the own examples make these, too? It may look plainer there: where the other
   /// operand's elements lie outside, products are missing.
@@ -547,8 +549,10 @@ class Explainer {
             "are staged or stored";
         if (makes_all(right_a, [=, this](const WrongElement& e, int64_t i) {
               return element(b_, i, e.column + by, k, n, n);
-            }))
+            })) {
+          columns_left_ = -by;
           return fmt::format(kText, away, "columns", by < 0 ? "to the left" : "to the right", "column", "B");
+        }
         if (makes_all(
                 [=, this](const WrongElement& e, int64_t i) { return element(a_, e.row + by, i, m, k, k); },
                 right_b))
@@ -735,6 +739,7 @@ class Explainer {
               is_inside ? reference_.values[static_cast<size_t>(row * int64_t{shape_.n} + column)] : 0);
         };
         if (!std::all_of(examples_.begin(), examples_.end(), is_of_that_place)) continue;
+        if (!down) columns_left_ = -right * kTileWidth;
         return "C holds what belongs " + displacement(down, right) + why_of_other_tile(down, right);
       }
     }
@@ -750,6 +755,7 @@ class Explainer {
   int tiles_ = 0, chunks_ = 0;
   std::vector<Products> products_;
   std::vector<Candidate> candidates_;
+  int columns_left_ = 0;
   Remake remake_;  ///< of what explains all examples; empty if that can be tried on no others
 };
 
@@ -801,10 +807,8 @@ Found find(const std::vector<WrongElement>& examples, const WrongElements& wrong
 std::string why_columns_spread(const std::vector<Found>& all) {
   std::set<int> distances;
   for (const Found& one : all) {
-    int columns = 0, end = 0;
-    if (std::sscanf(one.fact.c_str(), "C holds what belongs %d columns to the left%n", &columns, &end) != 1 ||
-        end != static_cast<int>(one.fact.size()))
-      return "";
+    const int columns = one.explainer ? one.explainer->columns_left() : 0;
+    if (columns <= 0) return "";
     distances.insert(columns);
   }
   const int least = *distances.begin();

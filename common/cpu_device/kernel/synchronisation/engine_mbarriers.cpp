@@ -337,9 +337,12 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
   Mbarrier& barrier = find_mbarrier(thread, object, where);
   check_loop_ends(thread, where);
   if (barrier.pending < count) {
+    const std::string pipeline = explain_wrong_pipeline(barrier, &thread, where);
     cluster.fail(thread,
                  std::string(what) + ": more arrivals than expected at " + describe(barrier) +
-                     explain_repeated_wait(*barrier.block) + explain_arrival_too_many(thread, barrier, where),
+                     (pipeline.empty() ? explain_repeated_wait(*barrier.block) +
+                                             explain_arrival_too_many(thread, barrier, where)
+                                       : "\n  " + pipeline + explain_open_phase(barrier)),
                  where);
   }
   if (expect_bytes > kMaxBytes) {
@@ -519,11 +522,13 @@ void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const ch
     barrier.waiting.push_back(&thread);
     cluster.park(thread, {WaitKind::mbarrier, &barrier, parity & 1, what, where});
     if (barrier.phase != phase + 1) {
+      const std::string pipeline = explain_wrong_pipeline(barrier);
       cluster.fail(thread,
                    std::string(what) +
                        ": the barrier went on by two phases before the thread looked again; on a " +
                        "GPU this wait may never end; " + describe(barrier) +
-                       explain_repeated_wait(*barrier.block) + explain_two_phases(barrier),
+                       (pipeline.empty() ? explain_repeated_wait(*barrier.block) : "\n  " + pipeline) +
+                       explain_two_phases(barrier),
                    where);
     }
   }

@@ -449,6 +449,113 @@ TEST_CASE("of a block's barrier that nobody has come to, it is said at which oth
   }
 }
 
+TEST_CASE(
+    "bytes that came at other blocks, where nobody expects any, are told to the block that lacks them") {
+  // Blocks 0 and 1 expect what blocks 2 and 3 send, with the wrong rank, or with the right one.
+  const auto send = [](unsigned distance) {
+    return [distance] {
+      Storage& shared = prepare();
+      const unsigned rank = ptx::cluster_block_rank();
+      if (threadIdx.x == 0 && rank < 2) {
+        ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+        ptx::mbarrier_wait_cluster(&shared.full, 0);
+      }
+      if (threadIdx.x == 0 && rank >= 2)
+        ptx::store_async(reinterpret_cast<float4*>(shared.inbox), rank ^ distance, parcel(0), &shared.full);
+      ptx::cluster_sync();
+    };
+  };
+  for (const Schedule& schedule : all_schedules()) {
+    CHECK(failure(cluster_of(4), schedule, send(2)) == "");
+    const std::string text = failure(cluster_of(4), schedule, send(1));
+    CHECK_THAT(text,
+               ContainsSubstring(" for full, phase 0: 16 of 16 bytes missing\n  16 bytes were expected (") &&
+                   ContainsSubstring("); block (3,0,0) sent 16 bytes by store_async (test_cluster.cu:") &&
+                   ContainsSubstring(") to full of block (2,0,0), and block (2,0,0) to that of block "
+                                     "(3,0,0), where nobody expects bytes: is the rank of the "
+                                     "receiver wrong?\n"));
+  }
+}
+
+TEST_CASE("a multicast that leaves out the block which expects its bytes is asked about") {
+  const Box box;
+  for (const uint16_t mask : {0b01, 0b10})
+    for (const Schedule& schedule : all_schedules()) {
+      const std::string text = failure(cluster_of(2), schedule, [&] {
+        Storage& shared = prepare();
+        if (is_thread(0)) {
+          ptx::mbarrier_arrive_expect_bytes(&shared.full, kTileBytes);
+          ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, mask);
+          ptx::mbarrier_wait(&shared.full, 0);
+        }
+        ptx::cluster_sync();
+      });
+      if (mask == 0b01)
+        CHECK(text == "");
+      else
+        CHECK_THAT(text,
+                   ContainsSubstring("; block (0,0,0) sent 2048 bytes by TMA multicast (test_cluster.cu:") &&
+                       ContainsSubstring(") to full of block (1,0,0), where nobody expects bytes: does "
+                                         "the mask name a wrong block?\n"));
+    }
+}
+
+TEST_CASE("bytes for a block that has not expected them yet are not called sent to the wrong block") {
+  for (const Schedule& schedule : all_schedules()) {
+    const std::string text = failure(cluster_of(2), schedule, [] {  // they swap, but block 1 forgets to
+      Storage& shared = prepare();
+      const unsigned rank = ptx::cluster_block_rank();
+      if (threadIdx.x == 0 && rank == 0) {
+        ptx::store_async(reinterpret_cast<float4*>(shared.inbox), 1, parcel(0), &shared.full);
+        ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+        ptx::mbarrier_wait_cluster(&shared.full, 0);
+      }
+      ptx::cluster_sync();
+    });
+    CHECK_THAT(text, ContainsSubstring(", and none came\n") && !ContainsSubstring("wrong?"));
+  }
+}
+
+TEST_CASE(
+    "of a block that waits where none of it arrives, it is said that others' warps do in their blocks") {
+  // Warp 0 fills in block 0 alone, and warp 1 waits in both; or it fills in both.
+  for (const bool fills : {false, true})
+    for (const bool leaves : {false, true})
+      for (const Schedule& schedule : all_schedules()) {
+        const std::string text = failure(cluster_of(2), schedule, [=] {
+          Storage& shared = prepare(/*arrivals=*/32);
+          if (threadIdx.x < 32 && (fills || ptx::cluster_block_rank() == 0))
+            ptx::mbarrier_arrive(&shared.empty);
+          if (threadIdx.x >= 32) ptx::mbarrier_wait(&shared.empty, 0);
+          if (!leaves || threadIdx.x >= 32) ptx::cluster_sync();
+        });
+        if (fills) {
+          CHECK(text == "");
+          continue;
+        }
+        CHECK_THAT(
+            text,
+            ContainsSubstring("32 of 32 arrivals missing\n  nobody has ever arrived there; warp 0 of "
+                              "block (0,0,0) arrived at its own (test_cluster.cu:") &&
+                ContainsSubstring(leaves ? "), and those of block (1,0,0) have exited: "
+                                         : "), and those of block (1,0,0) now wait at test_cluster.cu:") &&
+                ContainsSubstring(": does this block need this wait, or should they arrive here, too?\n"));
+      }
+}
+
+TEST_CASE("of a block whose threads may still arrive, nothing is said of those of others") {
+  for (const Schedule& schedule : all_schedules()) {
+    const std::string text = failure(cluster_of(2), schedule, [] {
+      Storage& shared = prepare(/*arrivals=*/32);
+      if (threadIdx.x < 32 && ptx::cluster_block_rank() == 1) ptx::mbarrier_wait(&shared.full, 0);
+      if (threadIdx.x < 32) ptx::mbarrier_arrive(&shared.empty);
+      if (threadIdx.x >= 32) ptx::mbarrier_wait(&shared.empty, 0);
+      ptx::cluster_sync();
+    });
+    CHECK_THAT(text, ContainsSubstring("deadlock: ") && !ContainsSubstring("need this wait"));
+  }
+}
+
 TEST_CASE("blocks that wait first for what only they send are told that this wait must pass") {
   for (const Schedule& schedule : fixed_schedules()) {
     const std::string text = failure(cluster_of(2), schedule, [] {

@@ -497,14 +497,124 @@ TEST_CASE("of a slot that nobody has come to, it is said at which others they ar
                 if (threadIdx.x >= 32) ptx::mbarrier_wait(&shared.empty[0], 0);
               }),
         ContainsSubstring("of 32 arrivals missing\n  nobody has ever arrived there; warp 0 arrived once "
-                          "at empty[1] (test_mbarriers.cu:"));
+                          "at empty[1] (test_mbarriers.cu:") &&
+            !ContainsSubstring("is the index"));
     CHECK_THAT(blame(schedule,
                      [](Storage& shared) {
                        for (int i = 0; i < 3 && threadIdx.x == 0; ++i) ptx::mbarrier_arrive(&shared.full[1]);
                        if (threadIdx.x >= 32) ptx::mbarrier_wait(&shared.full[0], 0);
                      }),
-               ContainsSubstring("; warp 0 lane 0 arrived 3 times at full[1] (test_mbarriers.cu:"));
+               ContainsSubstring("; warp 0 lane 0 arrived 3 times at full[1] (test_mbarriers.cu:") &&
+                   !ContainsSubstring("is the index"));
   }
+}
+
+TEST_CASE("who goes round a ring, and releases one of its slots alone, is asked about the index") {
+  for (const bool is_wrong : {false, true})
+    for (const Schedule& schedule : all_schedules()) {
+      const std::string text = blame(schedule, [=](Storage& shared) {
+        for (int step = 0; step < 3; ++step) {
+          const int slot = step % 2;
+          const uint32_t parity = step / 2 % 2;
+          if (threadIdx.x == 32) {
+            ptx::mbarrier_wait(&shared.empty[slot], parity ^ 1);
+            ptx::mbarrier_arrive(&shared.full[slot]);
+          }
+          if (threadIdx.x >= 32) continue;
+          ptx::mbarrier_wait(&shared.full[slot], parity);
+          ptx::mbarrier_arrive(&shared.empty[is_wrong ? 1 : slot]);
+        }
+      });
+      if (is_wrong)
+        CHECK_THAT(text, ContainsSubstring(" for empty[0], phase 0: 32 of 32 arrivals missing\n  nobody has "
+                                           "ever arrived there; warp 0 arrived twice at empty[1] "
+                                           "(test_mbarriers.cu:") &&
+                             ContainsSubstring("): is the index there that of the slot?\n"));
+      else
+        CHECK(text == "");
+    }
+}
+
+TEST_CASE("a Producer made of the pipeline that its threads read is asked about, and a wrong end is not") {
+  // Warp 2 fills `in`, warps 0-1 read it and fill `out`, warp 3 reads that.
+  struct Two {
+    ladder::Pipeline<2> in, out;
+  };
+  enum class Mistake { none, wrong_pipeline, releases_at_full };
+  int asked = 0;
+  for (const Mistake mistake : {Mistake::none, Mistake::wrong_pipeline, Mistake::releases_at_full})
+    for (const Schedule& schedule : all_schedules()) {
+      const std::string text = failure({.block = 128, .shared_bytes = sizeof(Two)}, schedule, [=] {
+        auto& shared = ladder::shared_storage<Two>();
+        if (threadIdx.x == 0) {
+          shared.in.init(1, 2);
+          shared.out.init(2, 1);
+        }
+        __syncthreads();
+        const unsigned warp = threadIdx.x / 32;
+        if (threadIdx.x % 32) return;
+        ladder::Consumer<2> reader(shared.in), storer(shared.out);
+        ladder::Producer<2> loader(shared.in),
+            writer(mistake == Mistake::wrong_pipeline ? shared.in : shared.out);
+        for (int step = 0; step < 6; ++step) {
+          if (warp < 2) {
+            reader.consumer_wait();
+            if (mistake == Mistake::releases_at_full)
+              ptx::mbarrier_arrive(&shared.in.full[step % 2]);
+            else
+              reader.consumer_release();
+            if (step % 3 < 2) continue;
+            writer.producer_acquire();
+            writer.producer_commit();
+          } else if (warp == 2) {
+            loader.producer_acquire();
+            loader.producer_commit();
+          } else if (step < 2) {
+            storer.consumer_wait();
+            storer.consumer_release();
+          }
+        }
+      });
+      if (mistake == Mistake::none) CHECK(text == "");
+      if (mistake == Mistake::releases_at_full) CHECK_THAT(text, !ContainsSubstring("wrong pipeline?"));
+      if (mistake != Mistake::wrong_pipeline) continue;
+      CHECK_THAT(text, ContainsSubstring("nobody has ever arrived at out.full") &&
+                           ContainsSubstring("wrong pipeline?\n"));
+      if (text.find("more arrivals than expected at in.full") == text.npos &&
+          text.find("went on by two phases") == text.npos)
+        continue;  // a deadlock, which may speak of the releases
+      ++asked;
+      CHECK_THAT(text, ContainsSubstring(" reads what warp 2 lane 0 fills at in.full (test_mbarriers.cu:") &&
+                           ContainsSubstring("), and arrives there, too (test_mbarriers.cu:") &&
+                           ContainsSubstring("; nobody has ever arrived at out.full: is a Producer made of "
+                                             "the wrong pipeline?\n"));
+    }
+  CHECK(asked > 0);
+}
+
+TEST_CASE("one thread alone should expect an inbox's bytes, though it waited elsewhere before") {
+  struct Inbox {
+    ptx::Mbarrier met, inbox;
+  };
+  for (const unsigned every : {1u, 32u, 64u})  // each lane, lane 0 of each warp, or one thread
+    for (const Schedule& schedule : all_schedules()) {
+      const std::string text = failure({.block = 64, .shared_bytes = sizeof(Inbox)}, schedule, [=] {
+        auto& shared = ladder::shared_storage<Inbox>();
+        if (threadIdx.x == 0) {
+          ptx::mbarrier_init(&shared.met, 64);
+          ptx::mbarrier_init(&shared.inbox, 1);
+        }
+        __syncthreads();
+        ptx::mbarrier_arrive(&shared.met);
+        ptx::mbarrier_wait(&shared.met, 0);
+        if (threadIdx.x % every == 0) ptx::mbarrier_arrive_expect_bytes(&shared.inbox, 16);
+      });
+      const std::string words = every == 32   ? " both arrive at test_mbarriers.cu:"
+                                : every == 64 ? "16 bytes that were expected have not come"
+                                              : ": should one thread ";
+      CHECK_THAT(text, ContainsSubstring(words));
+      CHECK((text.find("alone come here?\n") != text.npos) == (every < 64));
+    }
 }
 
 namespace {

@@ -504,6 +504,29 @@ TEST_CASE("writing an accumulator in flight is named") {
   }
 }
 
+/// It stands at the end of this file, which a directive there calls another one.
+[[gnu::always_inline]] inline void start_in_other_file(float (&d)[32], uint64_t tile);
+
+TEST_CASE("a product of a helper in another file is named with the line that calls the helper") {
+  constexpr size_t kBytes = 8192;
+  unsigned line = 0;
+  for (const Schedule& schedule : all_schedules()) {
+    const std::string text = failure({.block = 128, .shared_bytes = kBytes}, schedule, [&] {
+      float d[32] = {};
+      const uint64_t tile = ptx::matrix_descriptor(&ladder::shared_storage<char[kBytes]>(), 16, 1024);
+      line = __LINE__ + 1;
+      start_in_other_file(d, tile);
+      d[0] = 1;
+      ptx::wgmma_wait_group<0>();
+    });
+    CHECK_THAT(text,
+               ContainsSubstring("register 0 was written while the product at other_file.cuh:4 (called at "
+                                 "test_wgmma.cu:" +
+                                 std::to_string(line) + ") was in flight") &&
+                   ContainsSubstring("until the wait at test_wgmma.cu:" + std::to_string(line + 2) + "\n"));
+  }
+}
+
 TEST_CASE("overwriting an operand in flight shows where wgmma lands late") {
   int shown = 0;
   for (const Schedule& schedule : fixed_schedules()) {
@@ -647,4 +670,13 @@ TEST_CASE("an arrival before the wait, which lets others overtake slow warps, is
   }
 }
 
+}  // namespace wgmma_test
+
+#line 1 "other_file.cuh"
+namespace wgmma_test {
+inline void start_in_other_file(float (&d)[32], uint64_t tile) {
+  ptx::wgmma_fence();
+  ptx::wgmma_m64n64k16<false>(d, tile, tile, false);
+  ptx::wgmma_commit_group();
+}
 }  // namespace wgmma_test
