@@ -746,6 +746,23 @@ std::string explain_open_copies(const Thread& thread) {
          "commit in each round";
 }
 
+/// The thread's last wait for TMA stores leaves out groups from this one on. Would it not, if the stores
+/// before it were committed? Then where they are; else nothing.
+std::string explain_uncommitted(const Thread& issuer, size_t first_left) {
+  const size_t open_at_wait = first_left + issuer.store_groups_left;
+  if (open_at_wait >= issuer.store_groups.size()) return "";
+  const TmaStoreGroup& group = issuer.store_groups[open_at_wait];
+  const auto& operations = group.race_operations;
+  const uint32_t issued_in = operations.empty() ? 0 : operations.back().issue_epoch();  // at group.where
+  if (!issued_in || issued_in >= issuer.last_store_wait.epoch) return "";
+  const bool is_committed = open_at_wait + 1 < issuer.store_groups.size();
+  if (is_committed && group.waits_before_commit != issuer.store_waits) return "";
+  return ": the store before that wait, at " + own_place(group.where) + ", was in no group by then" +
+         (is_committed ? ", because it is committed behind the wait, at " + own_place(group.committed_at)
+                       : "") +
+         ": commit first, and wait then";
+}
+
 /// A TMA store of `issuer` may still read what `writer` overwrites: which commit or wait of the issuer is
 /// missing, or what must order its wait and the write.
 std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const Thread& writer) {
@@ -783,7 +800,7 @@ std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const T
            (issuer.store_groups_left == 1
                 ? std::string(" leaves out the newest group")
                 : print(" leaves out the %u newest groups", issuer.store_groups_left)) +
-           " of stores, and with it " + store;
+           " of stores, and with it " + store + explain_uncommitted(issuer, i);
   }
   if (!has_waited || &issuer == &writer) return "";
   return describe(issuer) + " waits for its TMA store at " + own_place(issuer.last_store_wait.where) +
@@ -1239,22 +1256,35 @@ std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, co
 }  // namespace
 
 std::string explain_box_over_end(Thread& thread, const TmaBox& box, const void* shared) {
+  constexpr size_t kStep = 16;
   SharedMemory& memory = thread.block->shared;
   if (!memory.contains(shared) || box.is_bulk) return "";
   const auto offset = static_cast<size_t>(static_cast<const std::byte*>(shared) - memory.generic());
   if (offset + box.shared_bytes() <= memory.bytes()) return "";
   const Unobserved unobserved;
   SharedLayout& layout = thread.cluster.layout();
-  const auto [begin, end] = array_around(layout, memory.bytes(), offset);
-  const size_t bytes = end - begin;
-  if (begin != offset || bytes >= box.bytes() || bytes % box.row_bytes() || !bytes) return "";
-  return print(
-             " reaches over the end of the block's %zu bytes of shared memory: a box of %u rows of %u bytes "
-             "(%u bytes) goes to ",
-             memory.bytes(), box.rows(), box.row_bytes(), box.bytes()) +
-         without_row(layout.name_of(offset)) +
-         print(", which has room for %zu (%zu bytes): is the box of the tensor map too large?",
-               bytes / box.row_bytes(), bytes);
+  const std::string over_end =
+      print(" reaches over the end of the block's %zu bytes of shared memory: a box of %u rows of %u bytes ",
+            memory.bytes(), box.rows(), box.row_bytes());
+  // Of the array there, or of the last one before whose rows are as long as the box's.
+  for (size_t at = offset;;) {
+    const auto [begin, end] = array_around(layout, memory.bytes(), at);
+    const std::string array = without_row(layout.name_of(begin));
+    const size_t bytes = end - begin, row = (offset - begin) / box.row_bytes();
+    const bool has_rows = bytes >= box.row_bytes() && bytes % box.row_bytes() == 0 && !array.empty();
+    if (has_rows && begin == offset && bytes < box.bytes())
+      return over_end + print("(%u bytes) goes to ", box.bytes()) + array +
+             print(", which has room for %zu (%zu bytes): is the box of the tensor map too large?",
+                   bytes / box.row_bytes(), bytes);
+    if (has_rows && layout.name_of(begin + box.row_bytes()) == array + "[1][0]" &&
+        (offset - begin) % box.row_bytes() == 0)
+      return over_end + (offset < end ? "begins at " : "begins where ") + array + print("[%zu]", row) +
+             (offset < end ? "" : " would be") + ", and " + array +
+             print(" has %zu rows: is ", bytes / box.row_bytes()) +
+             (box.bytes() > bytes ? "the box of the tensor map" : "an index") + " too large?";
+    if (begin < kStep) return "";
+    at = begin - kStep;
+  }
 }
 
 std::string explain_hand_over(const Thread& first, const Thread& second,

@@ -265,14 +265,30 @@ TEST_CASE("places and maps that TMA cannot use are named") {
       [&](Storage& shared) { ptx::tma_load(shared.tile[0].panels[0][1], &map, 0, 0, &shared.full[0]); });
   check_named_always("TMA store: shared memory + 0x10 is not aligned to 128 bytes",
                      [&](Storage& shared) { ptx::tma_store(&flat, &shared.tile[0].panels[0][0][8], 0, 0); });
-  check_named_always("TMA load reaches over the end of the block's", [&](Storage& shared) {
-    ptx::tma_load(&shared.tile[1].panels[0][9], &flat, 0, 0, &shared.full[0]);
-  });
+  check_named_always(
+      " bytes of shared memory: a box of 16 rows of 128 bytes begins at shared.tile[1].panels[0][9], and "
+      "shared.tile[1].panels[0] has 16 rows: is an index too large?",
+      [&](Storage& shared) { ptx::tma_load(&shared.tile[1].panels[0][9], &flat, 0, 0, &shared.full[0]); });
+  check_named_always(
+      "TMA store reaches over the end of the block's 5120 bytes of shared memory: a box of 16 rows of 128 "
+      "bytes begins where shared.tile[1].panels[0][16] would be, and shared.tile[1].panels[0] has 16 rows: "
+      "is "
+      "an index too large?",
+      [&](Storage& shared) { ptx::tma_store(&flat, &shared.tile[1].panels[0][kRows], 0, 0); });
+  check_named_always("TMA store reaches over the end of the block's 5120 bytes of shared memory\n",
+                     [&](Storage& shared) {  // of no row
+                       ptx::tma_store(&flat, &shared.tile[1].panels[0][kRows - 1][8], 0, 0);
+                     });
   const CUtensorMap high = map_of(matrix.elements.data(), 16, 64, 2 * kRows);
   check_named_always(
       " bytes of shared memory: a box of 32 rows of 128 bytes (4096 bytes) goes to shared.tile[1].panels[0], "
       "which has room for 16 (2048 bytes): is the box of the tensor map too large?",
       [&](Storage& shared) { ptx::tma_load(&shared.tile[1], &high, 0, 0, &shared.full[0]); });
+  check_named_always(
+      "a box of 32 rows of 128 bytes begins at shared.tile[1].panels[0][1], and shared.tile[1].panels[0] has "
+      "16 "
+      "rows: is the box of the tensor map too large?",
+      [&](Storage& shared) { ptx::tma_load(&shared.tile[1].panels[0][1], &high, 0, 0, &shared.full[0]); });
   check_named_always("TMA load: the address is not in the shared memory of the block", [&](Storage& shared) {
     ptx::tma_load(matrix.elements.data(), &map, 0, 0, &shared.full[0]);
   });
