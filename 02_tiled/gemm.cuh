@@ -1,8 +1,8 @@
 /// @file
 /// Lesson 02: blocks that run together compute neighbouring tiles.
 ///
-/// Added since step 4: blocks go 16 tiles down, then one to the right, instead of along a whole row. So those
-/// that run together need fewer different tiles of A and B, and more of their loads find a tile in L2.
+/// Added since step 4: blocks are numbered in groups 16 tiles high, column by column, instead of row by row.
+/// Blocks that run at the same time then need fewer different tiles, and more of their loads find one in L2.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/epilogue.cuh"

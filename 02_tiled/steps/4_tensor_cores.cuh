@@ -1,8 +1,9 @@
 /// @file
 /// Lesson 02, step 4: tensor cores multiply a tile of A by a tile of B in shared memory.
 ///
-/// Added since step 3: tensor cores multiply. They read both tiles from shared memory, where chunks must lie
-/// as tensor cores want them: at swizzled places in rows of 128 bytes. So a step takes 64 of k instead of 32.
+/// Added since step 3: tensor cores multiply. They read both tiles from shared memory, in one of the layouts
+/// that a descriptor can name. We take the 128-byte swizzle: a row of a panel has 128 bytes, 64 elements, so
+/// a step covers 64 of k instead of 32.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/epilogue.cuh"

@@ -1,5 +1,8 @@
 /// @file
 /// Lesson 03 for the lab: a few of its kernels, so that a broken copy is compiled quickly.
+#include <stdexcept>
+#include <string>
+
 #include "03_double_buffer/gemm.cuh"
 #include "03_double_buffer/steps/2_past_l1.cuh"
 #include "03_double_buffer/variants/ways_to_copy.cuh"
@@ -14,8 +17,9 @@ using ladder::Settings;
 template <class Pipe>
 void launch_with(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   const std::string& slots = settings.at("slots");
-  if (slots == "1") copies::launch_gemm<1, Pipe, Core>(p, stream);
-  if (slots == "3") copies::launch_gemm<3, Pipe, Core>(p, stream);
+  if (slots == "1") return copies::launch_gemm<1, Pipe, Core>(p, stream);
+  if (slots == "3") return copies::launch_gemm<3, Pipe, Core>(p, stream);
+  throw std::logic_error("no kernel with " + slots + " slots");
 }
 
 void check(const Gemm& p, const Settings&) { ladder::require_chunks(p); }
@@ -23,15 +27,14 @@ void check(const Gemm& p, const Settings&) { ladder::require_chunks(p); }
 void launch(const Gemm& p, const Settings& settings, cudaStream_t stream) {
   check(p, settings);
   const std::string& copy = settings.at("copy");
-  if (copy == "primitives" && settings.at("slots") == "3")
-    launch_gemm<3, false>(p, stream);
-  else if (copy == "primitives")
-    past_l1::launch_gemm<false>(p, stream);
-  if (copy == "memcpy_async") launch_with<copies::MemcpyAsync<16>>(p, settings, stream);
-  if (copy == "block") launch_with<copies::BlockPipeline>(p, settings, stream);
-  if (copy == "cg") launch_with<copies::CooperativeGroups>(p, settings, stream);
+  if (copy == "primitives" && settings.at("slots") == "3") return launch_gemm<3, false>(p, stream);
+  if (copy == "primitives") return past_l1::launch_gemm<false>(p, stream);
+  if (copy == "memcpy_async") return launch_with<copies::MemcpyAsync<16>>(p, settings, stream);
+  if (copy == "block") return launch_with<copies::BlockPipeline>(p, settings, stream);
+  if (copy == "cg") return launch_with<copies::CooperativeGroups>(p, settings, stream);
   if (copy == "registers")
-    launch_with<copies::ThroughRegisters<TileA, TileB, copies::kThreads<Core>>>(p, settings, stream);
+    return launch_with<copies::ThroughRegisters<TileA, TileB, copies::kThreads<Core>>>(p, settings, stream);
+  throw std::logic_error("no kernel with --copy " + copy);
 }
 
 }  // namespace

@@ -64,6 +64,9 @@ if(LADDER_CPU_DEVICE)
   # Kernels load 16 bytes at a time through pointers of other types, which nvcc allows; and g++ does not know
   # `#pragma unroll`.
   target_compile_options(ladder_build_settings INTERFACE -fno-strict-aliasing -Wno-unknown-pragmas)
+  # __fmul_rn and the like are plain operators here, and must not be contracted to an FMA, as on a GPU. nvcc does contract a
+  # kernel's own expressions; the CPU device rounds each of their operations.
+  target_compile_options(ladder_build_settings INTERFACE -ffp-contract=off)
   # g++ 12 notes that it passes tensor maps to kernels otherwise than g++ 4.5 did.
   target_compile_options(ladder_build_settings INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-psabi>)
   # The CPU device asks by which calls the lanes of a warp came to an instruction. So frames are linked, and compilers do not

@@ -20,8 +20,6 @@
 namespace ladder {
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
 bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
 }
@@ -37,7 +35,8 @@ size_t begin_of_expression(const std::string& text, size_t end) {
     depth -= c == '[';
     const bool is_arrow = c == '>' && begin > 1 && text[begin - 2] == '-';
     const bool is_arrows_dash = c == '-' && begin < end && text[begin] == '>';
-    if (depth == 0 && c != '[' && !is_word(c) && c != '.' && c != ':' && !is_arrow && !is_arrows_dash) break;
+    if (depth == 0 && c != '[' && !is_in_word(c) && c != '.' && c != ':' && !is_arrow && !is_arrows_dash)
+      break;
   }
   return begin;
 }
@@ -161,7 +160,7 @@ std::string initialised_in(const std::string& source, bool is_pipeline, const st
   const size_t end_of_line = source.find('\n');
   for (size_t at = source.find(name); at < end_of_line && at != source.npos; at = source.find(name, at + 1)) {
     size_t open = at + name.size();
-    if (at > 0 && is_word(source[at - 1])) continue;  // another function whose name ends so
+    if (at > 0 && is_in_word(source[at - 1])) continue;  // another function whose name ends so
     if (source[open] == '<') open = source.find('>', open) + 1;
     if (open >= source.size() || source[open] != '(') continue;
     // A member function is called of the barrier; others have it as the first argument.

@@ -3,6 +3,7 @@
 /// names; the flavours of a build that report note the line where each was initialised, and the name is read
 /// there.
 #pragma once
+#include <cctype>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,6 +31,9 @@ struct BarrierOrigin {
 /// Where the source cannot be read, or several calls share a line, the name is made of "file:line".
 /// Thread-safe.
 std::string barrier_name(const BarrierOrigin& origin, unsigned number, bool several);
+
+/// Whether the character may stand in a name of C++.
+inline bool is_in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 /// Was the source changed after the program was built? Then its lines may not be those that the program
 /// knows: nothing is read in it, and the first time a line on stderr says so. Thread-safe.

@@ -14,9 +14,9 @@ namespace ladder {
 /// Stores sums d, laid out as Fragment says (a core, or a type of fragment.cuh), as bf16 at (first_row,
 /// first_column) of the row-major [m, n] matrix c, straight from registers. What lies outside is left out.
 ///
-/// A lane holds 4 bytes of every group of 8 columns. Neighbouring lanes trade, so that each ends up with 8
-/// bytes of one group: a warp then writes whole 32-byte sectors, in half as many instructions (+4 to 6 % at
-/// 4096 cubed on an H200).
+/// A lane holds 4 bytes of every group of 8 columns. Neighbouring lanes exchange registers by shuffle, so
+/// that each ends up with 8 bytes of one group: a warp then writes whole 32-byte sectors, in half as many
+/// instructions (docs/decisions.md, 5).
 template <class Fragment, int kCount>
 __device__ __forceinline__ void store_sums(const float (&d)[kCount], __nv_bfloat16* c, int first_row,
                                            int first_column, int m, int n) {

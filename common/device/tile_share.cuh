@@ -82,7 +82,7 @@ class TileShare {
 
   int row_, column_;              // of the first chunk, within the tile
   int rows_left_, columns_left_;  // of the matrix, from the tile's first row and column on
-  int pitch_;                     // elements from a row of the matrix to the next
+  int pitch_;                     // elements from a row of the matrix to the next: BLAS's leading dimension
   const __nv_bfloat16* first_;    // the first chunk
 };
 

@@ -50,7 +50,7 @@ std::vector<const Lesson*> choose(const std::vector<const Lesson*>& lessons, con
 
 const Column kGain{"gain", 5}, kOver{"over", 6, false}, kLibrary{"% library", 9};
 
-/// Of the column with the rungs' names.
+/// The width of the column with the rungs' names.
 int width_of_rungs(const std::vector<Contender>& contenders) {
   constexpr int kIdWidth = 5;
   return kIdWidth + widest_label(contenders);

@@ -22,8 +22,11 @@
 #include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
+#include "common/cuda/barrier_names.hpp"
 
 namespace {
+
+using ladder::is_in_word;
 
 // The compilers' structs.
 struct Type {
@@ -37,8 +40,6 @@ struct OutOfBounds {
   const Type* index;
 };
 constexpr uint32_t kJudged = UINT32_MAX;  ///< for a column: as libubsan marks what it has reported
-
-bool is_in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
 /// The name of the array that is indexed, where the rewritten source declares it as a plain one; else empty.
 std::string array_at(const std::string& source, const OutOfBounds& data) {

@@ -3,6 +3,9 @@
 #pragma once
 #include <cuda_runtime.h>
 
+#include <cstdio>
+#include <cstdlib>
+
 #include "common/single_file/error.hpp"
 
 namespace ladder {
@@ -14,7 +17,7 @@ struct LaunchConfig {
   cudaStream_t stream = nullptr;
 };
 
-/// Calls use(config) with the same as CUDA wants it.
+/// Converts `config` to cudaLaunchConfig_t and passes it to `use`; its attribute lives only during that call.
 template <class... Params, class Use>
 void with_cuda_config(void (*kernel)(Params...), const LaunchConfig& config, const Use& use) {
   CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, config.shared_bytes));
@@ -35,18 +38,19 @@ void launch(void (*kernel)(Params...), const LaunchConfig& config, const Args&..
   });
 }
 
-/// A grid of so many clusters of `blocks` blocks, but of no more than the GPU holds at one time; each block
-/// has a Storage in shared memory. The GPU may hold fewer clusters than its blocks would make, as a cluster
-/// lies within one GPC.
+/// The grid of a persistent kernel: `clusters` clusters of `cluster_size` blocks, but at most as many as the
+/// GPU can hold at once, each within one GPC. Each block has a Storage in shared memory.
 template <class Storage, class... Params>
-dim3 persistent_grid(void (*kernel)(Params...), int threads, int clusters, int blocks) {
+dim3 persistent_grid(void (*kernel)(Params...), int threads, int clusters, int cluster_size) {
   int resident = 0;
-  const LaunchConfig one{
-      .grid = dim3(blocks), .block = dim3(threads), .shared_bytes = sizeof(Storage), .cluster = dim3(blocks)};
+  LaunchConfig one{.block = dim3(threads), .shared_bytes = sizeof(Storage)};
+  one.grid = one.cluster = dim3(cluster_size);
   with_cuda_config(kernel, one, [&](const cudaLaunchConfig_t& cuda) {
     CUDA_CHECK(cudaOccupancyMaxActiveClusters(&resident, kernel, &cuda));
   });
-  return dim3(static_cast<unsigned>(min(clusters, resident) * blocks));
+  if (resident == 0)
+    std::fprintf(stderr, "cluster of %d blocks: this GPU has no room for one\n", cluster_size), std::exit(1);
+  return dim3(static_cast<unsigned>(min(clusters, resident) * cluster_size));
 }
 
 }  // namespace ladder

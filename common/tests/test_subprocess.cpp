@@ -60,6 +60,7 @@ TEST_CASE("A program that does not exist, and a file that cannot be written, are
                        MessageMatches(StartsWith("cannot start 'no-program-is-called-so': ")));
   CHECK_THROWS_MATCHES(run_subprocess({"true"}, {.output = "/nonexistent/log"}), std::runtime_error,
                        Message("cannot write '/nonexistent/log': No such file or directory"));
+  CHECK_THROWS_AS(run_subprocess({}), std::invalid_argument);
 }
 
 TEST_CASE("A program is told to end at its limit") {

@@ -34,8 +34,9 @@ Moved moved(int m, int n, int k, int columns_of_b) {
   using Shared = moves::SharedStorage<Shape>;
   const int64_t steps = int64_t{m / moves::kTileM} * (n / moves::kTileN) * (k / moves::kTileK);
   const int64_t bytes_a = sizeof(Shared::a), bytes_b = sizeof(Shared::b);
-  // Where rows begin between sectors, every other one touches a sector more.
-  const int64_t more_sectors = columns_of_b * 2 % kSectorBytes ? moves::kTileK : 0;
+  // Where rows begin between sectors, every other row touches a sector more in each of its boxes.
+  constexpr int64_t kBoxes = moves::kTileN * sizeof(__nv_bfloat16) / kLineBytes;
+  const int64_t more_sectors = columns_of_b * 2 % kSectorBytes ? moves::kTileK / 2 * kBoxes : 0;
   const int64_t read = bytes_a / Shape::kAcross + bytes_b / Shape::kDown + more_sectors * kSectorBytes;
   const int64_t sums = int64_t{m} * n * (Shape::kSplits - 1) * static_cast<int64_t>(sizeof(float));
   return {steps * read, steps * (bytes_a + bytes_b - read + more_sectors * kSectorBytes) + sums};
@@ -57,7 +58,7 @@ void check() {
              squares = moved<ClusterShape<2, 2, 1>>(kM, kN, kK, kN),
              split = moved<ClusterShape<1, 1, 4>>(kM, kN, kK, kN),
              odd = moved<ClusterShape<1, 1, 1>>(64, 128, 64, kOddColumns);
-  const int64_t read = alone.read, half = read / 2, sent = split.received;
+  const int64_t read = alone.read, half = read / 2, sums = split.received;
   const int64_t of_b = 2 * (read - pairs.read), of_a = read - of_b;
   const int64_t sectors_of_a = 64 * 64 * 2 / kSectorBytes;
 
@@ -82,12 +83,12 @@ void check() {
   expect_predicted("kFromNeighbours", exercise::kFromNeighbours, pairs.received,
                    {{of_b, "a block loads half of its tile of B itself"},
                     {of_b / 4, "both blocks of a cluster receive a half"}});
-  expect_predicted("kPartialSums", exercise::kPartialSums, sent,
-                   {{sent / 3 * 4, "a block sends nothing to itself"},
-                    {sent / 4, "each of the four blocks owns a quarter, and receives"},
-                    {sent / 3, "three other blocks have sums for each element"},
-                    {sent / 2, "partial sums are fp32"},
-                    {sent * 4, "a block sends each of the others only the columns that the other one owns"}});
+  expect_predicted("kPartialSums", exercise::kPartialSums, sums,
+                   {{sums / 3 * 4, "a block sends nothing to itself"},
+                    {sums / 4, "each of the four blocks owns a quarter, and receives"},
+                    {sums / 3, "three other blocks have sums for each element"},
+                    {sums / 2, "partial sums are fp32"},
+                    {sums * 4, "a block sends each of the others only the columns that the other one owns"}});
   expect_predicted("kStraddling", exercise::kStraddling, straddling_rows(64, 2),
                    {{128, "rows begin 2000 bytes apart: which multiples of 2000 are multiples of 128?"},
                     {straddling_rows(64, 1), "a tile of 128 columns is two boxes"},

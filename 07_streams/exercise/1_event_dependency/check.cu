@@ -54,7 +54,7 @@ void check() {
       fmt::format("y is right, but {} batches take {:.1f} times as long as one: ", kBatches, times);
   ladder::exercise::expect(times < 0.6 * kBatches,
                            right_but + "which steps of different batches go on at once?");
-  // 4.9 with three batches in flight, 6.4 with two.
+  // Between what the CPU device's clock gives with three batches in flight, and with two.
   ladder::exercise::expect(times < 5.6,
                            right_but +
                                "fewer than three of them are in flight at a time. Which batch had the slot "

@@ -12,19 +12,65 @@
 
 namespace {
 
-CUresult as_driver(cudaError_t error) {
-  switch (error) {
-    case cudaSuccess:
-      return CUDA_SUCCESS;
-    case cudaErrorMemoryAllocation:
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    case cudaErrorInvalidDevice:
-      return CUDA_ERROR_INVALID_DEVICE;
-    case cudaErrorInvalidValue:
-      return CUDA_ERROR_INVALID_VALUE;
-    default:
-      return CUDA_ERROR_UNKNOWN;
+struct DriverError {
+  CUresult error;
+  const char* name;
+};
+#define CPU_DEVICE_KNOWN(error) \
+  { error, #error }
+constexpr DriverError kDriverErrors[] = {CPU_DEVICE_KNOWN(CUDA_SUCCESS),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_INVALID_VALUE),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_OUT_OF_MEMORY),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_NOT_INITIALIZED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_NO_DEVICE),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_INVALID_DEVICE),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_NO_BINARY_FOR_GPU),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_UNSUPPORTED_LIMIT),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_PEER_ACCESS_UNSUPPORTED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_INVALID_HANDLE),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_ILLEGAL_STATE),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_NOT_FOUND),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_NOT_READY),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_ILLEGAL_ADDRESS),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_LAUNCH_TIMEOUT),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_PEER_ACCESS_NOT_ENABLED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_ASSERT),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_ILLEGAL_INSTRUCTION),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_MISALIGNED_ADDRESS),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_LAUNCH_FAILED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_NOT_PERMITTED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_NOT_SUPPORTED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_STREAM_CAPTURE_MERGE),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_STREAM_CAPTURE_UNMATCHED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_STREAM_CAPTURE_UNJOINED),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_STREAM_CAPTURE_ISOLATION),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_CAPTURED_EVENT),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_INVALID_CLUSTER_SIZE),
+                                         CPU_DEVICE_KNOWN(CUDA_ERROR_UNKNOWN)};
+#undef CPU_DEVICE_KNOWN
+
+/// The driver's name of an error; null if it has none of this number.
+const char* name_of(CUresult error) {
+  for (const DriverError& known : kDriverErrors) {
+    if (known.error == error) return known.name;
   }
+  return nullptr;
+}
+
+/// Since CUDA 10.1 the runtime and the driver number their errors alike. Errors that only the runtime has are
+/// about arguments; the driver has one error for all of those.
+CUresult as_driver(cudaError_t error) {
+  const auto same = static_cast<CUresult>(error);
+  return name_of(same) ? same : CUDA_ERROR_INVALID_VALUE;
 }
 
 void* memory_at(CUdeviceptr pointer) { return reinterpret_cast<void*>(static_cast<uintptr_t>(pointer)); }
@@ -46,28 +92,14 @@ CUresult cuInit(unsigned flags) { return flags ? CUDA_ERROR_INVALID_VALUE : CUDA
 CUresult cuDriverGetVersion(int* version) { return as_driver(cudaDriverGetVersion(version)); }
 
 CUresult cuGetErrorName(CUresult error, const char** name) {
-  struct Known {
-    CUresult error;
-    const char* name;
-  };
-  constexpr Known kKnown[] = {{CUDA_SUCCESS, "CUDA_SUCCESS"},
-                              {CUDA_ERROR_INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
-                              {CUDA_ERROR_OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
-                              {CUDA_ERROR_INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
-                              {CUDA_ERROR_NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED"},
-                              {CUDA_ERROR_UNKNOWN, "CUDA_ERROR_UNKNOWN"}};
-  for (const Known& known : kKnown) {
-    if (known.error != error) continue;
-    *name = known.name;
-    return CUDA_SUCCESS;
-  }
-  *name = nullptr;
-  return CUDA_ERROR_INVALID_VALUE;
+  if (!name) return CUDA_ERROR_INVALID_VALUE;
+  *name = name_of(error);
+  return *name ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-/// The runtime has the same words for the same numbers.
 CUresult cuGetErrorString(CUresult error, const char** words) {
-  *words = cudaGetErrorString(static_cast<cudaError_t>(error));
-  return CUDA_SUCCESS;
+  if (!words) return CUDA_ERROR_INVALID_VALUE;
+  *words = name_of(error) ? cudaGetErrorString(static_cast<cudaError_t>(error)) : nullptr;
+  return *words ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuDeviceGet(CUdevice* device, int number) {
@@ -80,24 +112,31 @@ CUresult cuDeviceGet(CUdevice* device, int number) {
 }
 CUresult cuDeviceGetCount(int* count) { return as_driver(cudaGetDeviceCount(count)); }
 CUresult cuDeviceGetName(char* name, int bytes, CUdevice device) {
+  if (!name || bytes < 1) return CUDA_ERROR_INVALID_VALUE;
   cudaDeviceProp properties;
   const cudaError_t error = cudaGetDeviceProperties(&properties, device);
   if (error == cudaSuccess) std::snprintf(name, static_cast<size_t>(bytes), "%s", properties.name);
   return as_driver(error);
 }
 CUresult cuDeviceTotalMem(size_t* bytes, CUdevice device) {
+  if (!bytes) return CUDA_ERROR_INVALID_VALUE;
   cudaDeviceProp properties;
   const cudaError_t error = cudaGetDeviceProperties(&properties, device);
   if (error == cudaSuccess) *bytes = properties.totalGlobalMem;
   return as_driver(error);
 }
 CUresult cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice device) {
-  if (value && attribute >= CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED &&
-      attribute != CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) {
-    *value = 0;
-    return CUDA_SUCCESS;
+  switch (attribute) {
+    case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED:
+    case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED:
+      if (!value) return CUDA_ERROR_INVALID_VALUE;
+      *value = 0;
+      return CUDA_SUCCESS;
+    default:
+      return as_driver(cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
   }
-  return as_driver(cudaDeviceGetAttribute(value, static_cast<cudaDeviceAttr>(attribute), device));
 }
 
 CUresult cuCtxCreate(CUcontext* context, unsigned, CUdevice device) {
@@ -121,6 +160,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
 CUresult cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
 
 CUresult cuMemAlloc(CUdeviceptr* pointer, size_t bytes) {
+  if (!pointer) return CUDA_ERROR_INVALID_VALUE;
   void* memory = nullptr;
   const cudaError_t error = bytes ? cudaMalloc(&memory, bytes) : cudaErrorInvalidValue;
   *pointer = reinterpret_cast<uintptr_t>(memory);
@@ -164,7 +204,7 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* symbol, void** function
   for (const Known& one : known) {
     if (one.name == symbol) *function = one.function;
   }
-  // Maps are of CUDA 12.
+  // cuTensorMapEncodeTiled exists since CUDA 12.0.
   const bool is_too_old = version < 12000 && std::string_view(symbol) == "cuTensorMapEncodeTiled";
   if (is_too_old) *function = nullptr;
   if (result)

@@ -12,13 +12,14 @@
 #include "common/cpu_device/kernel/launch_bounds.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
+#include "common/cuda/barrier_names.hpp"
 
 namespace cpu_device {
 namespace {
 
-constexpr const char* kGlobal = "__global__";
+using ladder::is_in_word;
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+constexpr const char* kGlobal = "__global__";
 
 /// Comments become spaces, so that places stay.
 std::string without_comments(std::string text) {
@@ -100,9 +101,9 @@ KernelDeclaration read_declaration(const std::string& source, unsigned line) {
   // The first parentheses that are not those of an attribute.
   for (size_t open = begin; (open = text.find('(', open)) != text.npos;) {
     size_t name_end = open;
-    while (name_end > begin && !is_word(text[name_end - 1])) --name_end;
+    while (name_end > begin && !is_in_word(text[name_end - 1])) --name_end;
     size_t name = name_end;
-    while (name > begin && is_word(text[name - 1])) --name;
+    while (name > begin && is_in_word(text[name - 1])) --name;
     const size_t close = behind(text, open);
     if (close == text.npos) return {};
     if (text.compare(name, 2, "__") == 0) {
@@ -126,7 +127,7 @@ KernelDeclaration read_declaration(const std::string& source, unsigned line) {
 
 std::string name_of_parameter(const std::string& text) {
   size_t begin = text.size();
-  while (begin > 0 && is_word(text[begin - 1])) --begin;
+  while (begin > 0 && is_in_word(text[begin - 1])) --begin;
   return text.substr(begin);
 }
 

@@ -22,8 +22,8 @@ struct TensorMap {
 };
 constexpr uint64_t kTensorMapTag = 0x70616d20726f736e;
 
-/// The box of a tensor map whose first element has these coordinates, which may lie outside, and its place in
-/// shared memory, where rows of dimension 0 follow each other without a gap.
+/// A box that TMA copies. `coordinates` are those of its first element and may lie outside the tensor. In
+/// shared memory the rows of dimension 0 are contiguous.
 struct TmaBox {
   TensorMap map;
   int coordinates[kMaxTensorDimensions] = {};
@@ -39,7 +39,7 @@ struct TmaBox {
   /// Offset in shared memory of 16 bytes of the box, `byte` bytes into a row.
   uint32_t chunk_offset(uint32_t box_row, uint32_t byte) const;
 
-  /// What of a row of the box lies inside the tensor; empty where nothing does.
+  /// The part of a row that lies inside the tensor; empty if no part does.
   struct Piece {
     std::byte* global = nullptr;
     uint32_t first_byte = 0, bytes = 0;  ///< in the row

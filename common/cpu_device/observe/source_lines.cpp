@@ -32,6 +32,8 @@
 namespace cpu_device {
 namespace {
 
+using ladder::is_in_word;
+
 /// A program or shared library in memory.
 struct Module {
   std::string path;
@@ -263,7 +265,7 @@ std::string describe_callers(const Location& where) {
 
 namespace {
 
-/// Of a lesson, an exercise or a test.
+/// Whether the path belongs to a lesson, an exercise or a test.
 bool is_own(const std::string& path) {
   return !is_machinery(path) && (path.find("/common/") == std::string::npos ||
                                  path.find("/common/cpu_device/tests/") != std::string::npos ||
@@ -286,7 +288,7 @@ std::string statement_at(const std::string& path, unsigned line) {
   return statement;
 }
 
-/// Of "/path/gemm.cuh:82".
+/// Splits "/path/gemm.cuh:82".
 std::pair<std::string, unsigned> path_and_line(const std::string& place) {
   const size_t colon = place.rfind(':');
   if (colon == std::string::npos) return {place, 0};
@@ -332,13 +334,12 @@ std::vector<uintptr_t> calling_now() {
 }
 
 std::vector<std::string> operands_in(const std::string& text) {
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   std::vector<std::string> operands;
   for (const char* const storage : {"smem", "smem_", "shared", "shared_"}) {
     const std::string name = storage;
     for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
       size_t end = at + name.size();
-      if ((at > 0 && (is_word(text[at - 1]) || text[at - 1] == ':')) || end >= text.size()) continue;
+      if ((at > 0 && (is_in_word(text[at - 1]) || text[at - 1] == ':')) || end >= text.size()) continue;
       if (text[end] != '.' && text.compare(end, 2, "->") != 0) continue;
       size_t last_member = end;  // where the name ends without its last member
       for (int depth = 0; end < text.size(); ++end) {
@@ -347,7 +348,7 @@ std::vector<std::string> operands_in(const std::string& text) {
         depth += c == '[';
         depth -= c == ']';
         const bool is_arrow = text.compare(end, 2, "->") == 0 || (c == '>' && text[end - 1] == '-');
-        if (depth < 0 || (depth == 0 && !is_word(c) && c != '.' && c != ']' && !is_arrow)) break;
+        if (depth < 0 || (depth == 0 && !is_in_word(c) && c != '.' && c != ']' && !is_arrow)) break;
       }
       std::string operand = text.substr(at, (end < text.size() && text[end] == '(' ? last_member : end) - at);
       if (operand.size() <= name.size()) continue;  // a function of all of it
@@ -371,7 +372,7 @@ std::vector<std::string> lines_of_call(const void* return_address) {
 
 OwnLine find_own_line(const Location& where) {
   OwnLine own{file_name(where.file) + ":" + std::to_string(where.line), {}};
-  // Who wraps an operation, and passes on where it was called, does not want to be named.
+  // A wrapper that forwards its caller's location is skipped, so that the report names the caller.
   bool is_found = where.line && where.file[0] == '/' && is_own(where.file), is_inside = is_found;
   if (is_found) own.operands = operands_in(statement_at(where.file, where.line));
   for (const void* const return_address : {where.call, where.outer_call}) {
@@ -433,7 +434,6 @@ std::string shared_operand(const OwnLine& one, const OwnLine& other) {
 
 std::pair<unsigned, unsigned> lines_made_in_loop(const std::string& source, unsigned line,
                                                  const std::string& type, const std::string& argument) {
-  const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   std::string text;  // without comments
   std::istringstream lines(source);
   std::string one;
@@ -445,12 +445,13 @@ std::pair<unsigned, unsigned> lines_made_in_loop(const std::string& source, unsi
   };
   size_t made = text.npos;
   for (size_t at = text.find(type); at != text.npos; at = text.find(type, at + 1)) {
-    if (at && is_word(text[at - 1])) continue;
+    if (at && is_in_word(text[at - 1])) continue;
     const std::string statement = text.substr(at, text.find(';', at) - at);
     const size_t end = statement.find_last_of(")}");
     if (end == statement.npos || end < argument.size() || statement.find('\n') != statement.npos) continue;
     const size_t begin = end - argument.size();
-    if (statement.compare(begin, argument.size(), argument) == 0 && begin && !is_word(statement[begin - 1]))
+    if (statement.compare(begin, argument.size(), argument) == 0 && begin &&
+        !is_in_word(statement[begin - 1]))
       made = at;
   }
   if (made == text.npos) return {0, 0};
@@ -470,7 +471,7 @@ std::pair<unsigned, unsigned> lines_made_in_loop(const std::string& source, unsi
     }
     while (begin < at && std::isspace(static_cast<unsigned char>(text[begin]))) ++begin;
     for (const char* const word : {"for", "while", "do"})
-      if (text.compare(begin, std::strlen(word), word) == 0 && !is_word(text[begin + std::strlen(word)]))
+      if (text.compare(begin, std::strlen(word), word) == 0 && !is_in_word(text[begin + std::strlen(word)]))
         return {line_at(made), line_at(begin)};
   }
   return {0, 0};

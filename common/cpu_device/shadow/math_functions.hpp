@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 
 // The C library declares some of these names, and defines none that a program could call.
 extern "C" {
@@ -70,22 +71,24 @@ inline double __ddiv_rn(double a, double b) { return a / b; }
 inline double __drcp_rn(double x) { return 1 / x; }
 inline double __dsqrt_rn(double x) { return std::sqrt(x); }
 inline double __fma_rn(double a, double b, double c) { return __builtin_fma(a, b, c); }
-/// Into 0 to 1; NaN becomes 0.
+/// Clamps to [0, 1]; NaN becomes 0.
 inline float __saturatef(float x) { return x > 0 ? std::fmin(x, 1.0f) : 0.0f; }
 
 namespace cpu_device {
 
-/// Of numbers outside of the range it is the nearest end, of NaN 0.
-template <class Whole>
-Whole to_whole(double rounded) {
+/// As PTX's `cvt`: values out of range are clamped. NaN becomes 0, or 1 << (width - 1) if the source is a
+/// double or the result has 64 bits.
+template <class Whole, class From>
+Whole to_whole(From rounded) {
   using Limits = std::numeric_limits<Whole>;
-  // The highest number of 64 bits is no double.
-  constexpr double kLowest = static_cast<double>(Limits::min());
-  const double beyond = std::ldexp(1.0, Limits::digits);
-  return rounded >= kLowest && rounded < beyond ? static_cast<Whole>(rounded)
-         : rounded >= beyond                    ? Limits::max()
-         : rounded < kLowest                    ? Limits::min()
-                                                : Whole{0};
+  if (std::isnan(rounded)) {
+    constexpr bool kZero = std::is_same_v<From, float> && sizeof(Whole) < 8;
+    return kZero ? Whole{0} : static_cast<Whole>(std::make_unsigned_t<Whole>{1} << (sizeof(Whole) * 8 - 1));
+  }
+  // The highest number of 64 bits is no floating-point number, but the number above it is one.
+  constexpr From kLowest = static_cast<From>(Limits::min());
+  const From beyond = std::ldexp(From{1}, Limits::digits);
+  return rounded >= beyond ? Limits::max() : rounded < kLowest ? Limits::min() : static_cast<Whole>(rounded);
 }
 
 template <class T>

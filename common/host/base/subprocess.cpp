@@ -84,6 +84,7 @@ class SpawnSettings {
 
   /// @throws std::runtime_error
   pid_t start(const std::vector<std::string>& command) const {
+    if (command.empty()) throw std::invalid_argument("no program to start");
     std::vector<char*> arguments;
     for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
     arguments.push_back(nullptr);
@@ -91,7 +92,7 @@ class SpawnSettings {
     const int error =
         posix_spawnp(&program, arguments[0], &actions_, &attributes_, arguments.data(), environ);
     if (error)
-      throw std::runtime_error(fmt::format("cannot start '{}': {}", command.at(0), std::strerror(error)));
+      throw std::runtime_error(fmt::format("cannot start '{}': {}", command[0], std::strerror(error)));
     return program;
   }
 

@@ -7,7 +7,7 @@
 
 namespace ladder::nvml {
 
-/// Of the GPU at this PCI address, for example "0000:1b:00.0"; nothing if the library or the figure is
+/// Power draw of the GPU at this PCI address, for example "0000:1b:00.0"; empty if NVML or the value is
 /// missing.
 std::optional<double> power_watts(const std::string& pci_address);
 /// Since the driver was loaded. The counter advances every 100 ms or so.

@@ -1,5 +1,5 @@
 /// @file
-/// Only in the GPU build.
+/// Transposes a matrix on the GPU. Only in the GPU build.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

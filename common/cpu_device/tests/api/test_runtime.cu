@@ -12,6 +12,7 @@
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/cpu_device/tests/stream_test.hpp"
@@ -133,16 +134,72 @@ TEST_CASE("the driver's functions are found by name") {
   CHECK(cudaGetDriverEntryPointByVersion("cuNothing", &function, 12000, 0, &result) ==
         cudaErrorSymbolNotFound);
   CHECK(function == nullptr);
-  CUdevice device = -1;
+  cudaGetLastError();
+}
+
+TEST_CASE("the driver's attributes of a device are the runtime's") {
   CHECK(cuInit(0) == CUDA_SUCCESS);
-  int has = -1;
-  CHECK(cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, 0) == CUDA_SUCCESS);
-  CHECK(has == 0);
-  CHECK(cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0) == CUDA_SUCCESS);
-  CHECK(has == 1);
+  const auto attribute = [](CUdevice_attribute wanted) {
+    int value = -1;
+    CHECK(cuDeviceGetAttribute(&value, wanted, 0) == CUDA_SUCCESS);
+    return value;
+  };
+  CHECK(attribute(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR) == 32);
+  CHECK(attribute(CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK) == 1024);
+  CHECK(attribute(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) == 1);
+  CHECK(attribute(CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) == 1);
+  CHECK(attribute(CU_DEVICE_ATTRIBUTE_VIRTUAL_ADDRESS_MANAGEMENT_SUPPORTED) == 0);
+  CHECK(attribute(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) == 0);
+  CHECK(attribute(CU_DEVICE_ATTRIBUTE_GENERIC_COMPRESSION_SUPPORTED) == 0);
+  CHECK(attribute(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) == 0);
+  int value = -1;
+  CHECK(cuDeviceGetAttribute(&value, static_cast<CUdevice_attribute>(9999), 0) == CUDA_ERROR_INVALID_VALUE);
+  cudaGetLastError();
+}
+
+TEST_CASE("the driver's errors have the runtime's numbers and words") {
+  CUdevice device = -1;
   CHECK(cuDeviceGet(&device, 0) == CUDA_SUCCESS);
   CHECK(cuDeviceGet(&device, 99) == CUDA_ERROR_INVALID_DEVICE);
+  void* memory = nullptr;
+  cudaStream_t stream = nullptr;
+  REQUIRE(cudaMalloc(&memory, 64) == cudaSuccess);
+  REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  REQUIRE(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess);
+  CHECK(cuCtxSynchronize() == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  cudaGraph_t graph = nullptr;
+  cudaStreamEndCapture(stream, &graph);
+  if (graph) cudaGraphDestroy(graph);
+  cudaStreamDestroy(stream);
+  cudaFree(memory);
+
+  const char* text = nullptr;
+  CHECK(cuGetErrorName(CUDA_ERROR_LAUNCH_FAILED, &text) == CUDA_SUCCESS);
+  CHECK(std::string_view(text) == "CUDA_ERROR_LAUNCH_FAILED");
+  CHECK(cuGetErrorString(CUDA_ERROR_ILLEGAL_ADDRESS, &text) == CUDA_SUCCESS);
+  CHECK(std::string_view(text) == "an illegal memory access was encountered");
+  // 9 is an error of the runtime alone, 9999 of neither.
+  for (const int number : {9, 9999}) {
+    CHECK(cuGetErrorString(static_cast<CUresult>(number), &text) == CUDA_ERROR_INVALID_VALUE);
+    CHECK(text == nullptr);
+    CHECK(cuGetErrorName(static_cast<CUresult>(number), &text) == CUDA_ERROR_INVALID_VALUE);
+  }
   cudaGetLastError();
+}
+
+TEST_CASE("the driver's calls refuse null pointers") {
+  CHECK(cuMemAlloc(nullptr, 16) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuDeviceGetName(nullptr, 16, 0) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuDeviceTotalMem(nullptr, 0) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuGetErrorString(CUDA_SUCCESS, nullptr) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuGetErrorName(CUDA_SUCCESS, nullptr) == CUDA_ERROR_INVALID_VALUE);
+  CUdeviceptr pointer = 0;
+  size_t bytes = 0;
+  char name[16];
+  CHECK(cuDeviceGetName(name, sizeof name, 0) == CUDA_SUCCESS);
+  CHECK(cuDeviceTotalMem(&bytes, 0) == CUDA_SUCCESS);
+  CHECK(cuMemAlloc(&pointer, 16) == CUDA_SUCCESS);
+  CHECK(cuMemFree(pointer) == CUDA_SUCCESS);
 }
 
 TEST_CASE("cublas multiplies matrices by columns") {

@@ -5,6 +5,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <climits>
 #include <cmath>
 #include <cuda/atomic>
 #include <vector>
@@ -24,6 +25,25 @@ __device__ __forceinline__ float scaled(const float* __restrict__ values) { retu
 __device__ __noinline__ float unscaled(const float* __restrict__ values) { return values[0]; }
 
 __nv_bfloat16 bf16(float value) { return __float2bfloat16_rn(value); }
+
+// Compiled for a CPU with an FMA, and optimised: only then does a compiler contract.
+#if defined(__x86_64__) && !defined(__clang__)
+#define LADDER_WITH_FMA __attribute__((target("fma"), optimize("O2")))
+bool has_fma() { return __builtin_cpu_supports("fma"); }
+#elif defined(__x86_64__)
+#define LADDER_WITH_FMA __attribute__((target("fma")))
+bool has_fma() { return __builtin_cpu_supports("fma"); }
+#else
+#define LADDER_WITH_FMA
+bool has_fma() { return true; }
+#endif
+LADDER_WITH_FMA float multiplied_and_added(float a, float b, float c) {
+  return __fadd_rn(__fmul_rn(a, b), c);
+}
+LADDER_WITH_FMA double multiplied_and_added(double a, double b, double c) {
+  return __dadd_rn(__dmul_rn(a, b), c);
+}
+LADDER_WITH_FMA float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 
 }  // namespace
 
@@ -84,9 +104,41 @@ TEST_CASE("functions of floating-point numbers") {
   CHECK(__float2int_rd(-2.5f) == -3);
   CHECK(__float2int_ru(2.5f) == 3);
   CHECK(__float2int_rn(1e10f) == 2147483647);
-  CHECK(__float2int_rn(NAN) == 0);
   CHECK(__float2uint_rn(-1.0f) == 0u);
   CHECK(__int2float_rn(-3) == -3);
+}
+
+TEST_CASE("NaN becomes the integer that PTX's cvt makes of it") {
+  const double nan = std::nan("");
+  CHECK(__float2int_rn(NAN) == 0);
+  CHECK(__float2uint_rd(NAN) == 0);
+  CHECK(__float2ll_rz(NAN) == LLONG_MIN);
+  CHECK(__float2ull_ru(NAN) == 1ull << 63);
+  CHECK(__double2int_rn(nan) == INT_MIN);
+  CHECK(__double2uint_rz(nan) == 0x80000000u);
+  CHECK(__double2ll_rd(nan) == LLONG_MIN);
+  CHECK(__double2ull_rn(nan) == 1ull << 63);
+}
+
+TEST_CASE("other numbers out of an integer's range are clamped") {
+  CHECK(__float2int_rn(-HUGE_VALF) == INT_MIN);
+  CHECK(__float2uint_rn(HUGE_VALF) == UINT_MAX);
+  CHECK(__double2int_rn(1e10) == INT_MAX);
+  CHECK(__double2uint_rn(-1) == 0);
+  CHECK(__float2ll_rn(0x1p63f) == LLONG_MAX);
+  CHECK(__float2ll_rn(-0x1p63f) == LLONG_MIN);
+  CHECK(__double2ll_rn(-1e30) == LLONG_MIN);
+  CHECK(__double2ull_rn(0x1p64) == ULLONG_MAX);
+  CHECK(__double2ull_rn(0x1p63) == 1ull << 63);
+}
+
+TEST_CASE("functions that round a product and a sum each are not contracted to an FMA") {
+  if (!has_fma()) SKIP("this CPU has no FMA");
+  const volatile float a = 1 + 0x1p-12f, c = -1 - 0x1p-11f;
+  CHECK(fused(a, a, c) == 0x1p-24f);
+  CHECK(multiplied_and_added(a, a, c) == 0);
+  const volatile double b = 1 + 0x1p-30, d = -1 - 0x1p-29;
+  CHECK(multiplied_and_added(b, b, d) == 0);
 }
 
 TEST_CASE("arithmetic and conversions round in the direction of their name") {

@@ -74,7 +74,7 @@ TEST_CASE("a column of a 32x32 float tile has 32-way conflicts, of a padded one 
   CHECK(padded.ideal == 1);
 }
 
-TEST_CASE("lanes that read the same word share a pass") {
+TEST_CASE("lanes that read the same word share a wavefront") {
   CHECK(wavefronts(warp(4, [](unsigned) { return 64; })).taken == 1);
   CHECK(wavefronts(warp(2, [](unsigned i) { return 2 * i; })).taken == 1);
   CHECK(wavefronts(warp(4, [](unsigned i) { return i % 2 * 128; })).taken == 2);

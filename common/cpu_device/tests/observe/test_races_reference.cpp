@@ -213,8 +213,9 @@ class Program {
     return {2 * any((kSharedBytes - bytes) / 2 + 1), bytes, any(5) == 0, proxy, operation};
   }
 
-  /// Cell by cell: what has been overwritten, or read again by somebody who knew of it, lies before that in
-  /// every way, and who is ordered after the later access is ordered after the earlier.
+  /// Keeps for each cell only the accesses that are not yet superseded: a write supersedes all earlier
+  /// accesses, a read those earlier reads that happen before it. Whatever is ordered after the later access
+  /// is ordered after the earlier one.
   void check(const Access& access, const Knowledge& who) {
     for (unsigned cell = access.offset / 2; cell < (access.offset + access.bytes) / 2; ++cell) {
       std::vector<size_t>& recent = recent_[cell];
