@@ -926,6 +926,43 @@ TEST_CASE("a wait that passes too early is named where its consequence is found"
                    ") passed too early: its slot had been filled once and emptied never\n"));
 }
 
+/// Each thread of three warps arrives when a slot is filled, and a fourth warp empties it.
+std::string filled_by_all(const Schedule& schedule, unsigned count, bool is_released_alone = false) {
+  struct Slot {
+    ladder::Pipeline<1> pipe;
+  };
+  return failure({.block = 128, .shared_bytes = sizeof(Slot)}, schedule, [=] {
+    auto& pipe = ladder::shared_storage<Slot>().pipe;
+    if (threadIdx.x == 0) pipe.init(count, is_released_alone ? 1 : 32);
+    __syncthreads();
+    ladder::Producer producer(pipe);
+    ladder::Consumer consumer(pipe);
+    for (int tile = 0; tile < 20; ++tile) {
+      if (threadIdx.x < 96) {
+        producer.producer_acquire();
+        producer.producer_commit();
+      } else {
+        consumer.consumer_wait();
+        consumer.consumer_release(!is_released_alone || threadIdx.x == 96);
+      }
+    }
+  });
+}
+
+TEST_CASE("a wait that is right is not said to have passed too early where others have gone on") {
+  bool names_count = false, names_release = false;
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(filled_by_all(schedule, 96) == "");
+    const std::string too_few = filled_by_all(schedule, 3), alone = filled_by_all(schedule, 96, true);
+    for (const std::string& text : {too_few, alone}) CHECK_THAT(text, !ContainsSubstring("too early"));
+    names_count |= too_few.find("more arrive than the count of 3 at ") != too_few.npos;
+    names_release |= alone.find("warp 3 lane 0 arrives at pipe.empty[0] (test_mbarriers.cu:") != alone.npos;
+  }
+  CHECK(names_count);
+  CHECK(names_release);
+}
+
 TEST_CASE("of an arrival too many it is said if a wait before was for a phase that had been waited for") {
   check_named_always("warp 0 lane 0 waits at test_mbarriers.cu:", [](Storage& shared) {
     if (threadIdx.x != 0) return;
