@@ -24,10 +24,53 @@ uint64_t seen_by(const Mbarrier& barrier, const Thread& thread) {
   return barrier.phases_seen.empty() ? 0 : barrier.phases_seen[thread.ids.rank];
 }
 
+bool is_unused(const Mbarrier& barrier) {
+  return !barrier.phase && barrier.arrivals.empty() && !barrier.missing_bytes;
+}
+
+/// Another of the same array, or the same.
+bool is_sibling(const Mbarrier& one, const Mbarrier& other) {
+  const std::string a = name_of(one), b = name_of(other);
+  return one.block == other.block && a.rfind('[') != a.npos &&
+         a.compare(0, a.rfind('['), b, 0, b.rfind('[')) == 0;
+}
+
+/// Threads of other warpgroups may share the ring that the thread reads, and have come to none of its slots,
+/// as they wait for their turn, which nobody has ever passed to anybody: phases that this thread has not
+/// waited for are theirs. What these wait for; null if there are none.
+const Mbarrier* turn_of_others(const Mbarrier& barrier, const Thread& thread) {
+  if (!other_end(barrier) || !barrier.is_full || thread.block != barrier.block) return nullptr;
+  const auto waits_in_ring = [&](const Thread& one) {
+    const auto& all = barrier.block->mbarriers;
+    return std::any_of(all.begin(), all.end(), [&](const auto& slot) {
+      const bool has_waited = !slot->waits.empty() && slot->waits[one.ids.rank];
+      return has_waited && (slot.get() == &barrier || is_sibling(barrier, *slot));
+    });
+  };
+  for (const Warp& warp : thread.block->warps) {
+    if (warp.index / kWarpgroupWarps == thread.warp->index / kWarpgroupWarps) continue;
+    for (const Thread* const other : warp.lanes) {
+      if (!other || !is_at_mbarrier(*other)) continue;
+      const Mbarrier& turn = mbarrier_of(*other);
+      if (turn.block != barrier.block || !turn.times_arrived.empty() || !is_unused(turn) || other_end(turn) ||
+          waits_in_ring(*other))
+        continue;
+      // There are turns of others, too: this thread has had its own.
+      const auto& all = barrier.block->mbarriers;
+      const bool has_turn = std::any_of(all.begin(), all.end(), [&](const auto& one) {
+        return one.get() != &turn && is_sibling(turn, *one) && !one->waits.empty() &&
+               one->waits[thread.ids.rank];
+      });
+      if (has_turn) return &turn;
+    }
+  }
+  return nullptr;
+}
+
 /// Has the thread missed phases that were meant for it? Where threads share a ring, each may wait for some
 /// phases alone: what another thread has waited for says nothing.
 bool has_missed(const Mbarrier& barrier, const Thread& thread) {
-  if (seen_by(barrier, thread) >= barrier.phase) return false;
+  if (seen_by(barrier, thread) >= barrier.phase || turn_of_others(barrier, thread)) return false;
   for (size_t other = 0; other < barrier.phases_seen.size(); ++other)
     if (other / kWarpLanes != thread.ids.rank / kWarpLanes && barrier.phases_seen[other] >= barrier.phase)
       return false;
@@ -193,13 +236,6 @@ class DeadlockRoot {
              "one must have parity 1, which passes at once\n  ";
     }
     return "";
-  }
-
-  /// Another of the same array, or the same.
-  static bool is_sibling(const Mbarrier& one, const Mbarrier& other) {
-    const std::string a = name_of(one), b = name_of(other);
-    return one.block == other.block && a.rfind('[') != a.npos &&
-           a.compare(0, a.rfind('['), b, 0, b.rfind('[')) == 0;
   }
 
   /// Where those who are awaited look at a place that nobody changes any more: what they do, which explains
@@ -424,6 +460,15 @@ class DeadlockRoot {
       if (is_end && !is_broken_elsewhere(i) && (!root_ || comes_before(nodes_[i], *root_)))
         root_ = &nodes_[i];
     }
+    // Who has never had a turn holds up a ring that others read in theirs.
+    for (const Node& node : nodes_) {
+      const Thread& first = *node.waiting.front();
+      const Mbarrier* const turn =
+          is_at_mbarrier(first) ? turn_of_others(mbarrier_of(first), first) : nullptr;
+      if (!turn || seen_by(mbarrier_of(first), first) >= mbarrier_of(first).phase || !node_of(turn)) continue;
+      root_ = node_of(turn);
+      served_ = &node;
+    }
   }
 
   bool comes_before(const Node& one, const Node& other) const {
@@ -472,9 +517,6 @@ class DeadlockRoot {
     return nullptr;
   }
 
-  static bool is_unused(const Mbarrier& barrier) {
-    return !barrier.phase && barrier.arrivals.empty() && !barrier.missing_bytes;
-  }
   /// Who fills a slot for the first time must find it empty. Does a thread wait until a new one is emptied?
   bool waits_for_new_slot(const Node& node, const Mbarrier& barrier) const {
     const Mbarrier* const full = other_end(barrier);
@@ -500,6 +542,7 @@ class DeadlockRoot {
     if (!barrier.pending) return why_of_bytes(barrier);
     if (const Thread* const late = late_at(*root_, barrier)) return why_of_missed(barrier, *late);
     if (waits_for_new_slot(*root_, barrier)) return why_of_new_slot(barrier);
+    if (served_) return why_of_turn(barrier);
     if (const std::string held = all_slots_held(barrier); !held.empty()) return held;
     std::vector<const Thread*> absent = absent_from(barrier);
     if (!absent.empty()) {
@@ -879,6 +922,35 @@ class DeadlockRoot {
            explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
   }
 
+  /// "nobody has ever arrived there; warps 0-3 arrived once at turn[0] (gemm.cuh:75), for which they wait
+  /// themselves: ...", of a turn that never comes.
+  std::string why_of_turn(const Mbarrier& turn) const {
+    const std::string text = "nobody has ever arrived there";
+    const Thread& served = *served_->waiting.front();
+    for (const Mbarrier* other : siblings_of(turn)) {
+      std::vector<const Thread*> those;
+      for (const Thread* thread : threads_)
+        if (has_ever_arrived(*other, *thread) && !other->waits.empty() && other->waits[thread->ids.rank])
+          those.push_back(thread);
+      if (those.empty()) continue;
+      const std::string who = names_of(those);
+      return text + "; " + who + " arrived " + times(other->times_arrived[those.front()->number]) + " at " +
+             name_of(*other) + place_of_arrival(*other, *those.front()) +
+             (are_several(who) ? ", for which they wait themselves: should they arrive at "
+                               : ", for which it waits itself: should it arrive at ") +
+             name_of(turn) + "?";
+    }
+    const std::string who = names_of(served_->waiting), late = names_of(root_->waiting);
+    for (const Mbarrier* other : siblings_of(turn))
+      if (const auto& [thread, where, phase] = other->early_pass;
+          thread && !other->phase && other != &turn && !other->waits.empty() && other->waits[served.ids.rank])
+        return text + "; the wait of " + who + " for " + name_of(*other) + " (" + own_place(where) +
+               ") had parity 1, which passes at once: should the first turn be that of " + late +
+               "? Phase 0 of " + name_of(mbarrier_of(served)) + ", for which nobody has waited, " +
+               (are_several(who) ? "they have" : "it has") + " left to others";
+    return text;
+  }
+
   std::string why_of_new_slot(const Mbarrier& barrier) const {
     const unsigned parity = root_->waiting.front()->wait.argument;
     const Mbarrier* const full = other_end(barrier);
@@ -1083,6 +1155,8 @@ class DeadlockRoot {
   std::vector<const Thread*> threads_;
   std::vector<Node> nodes_;
   const Node* root_ = nullptr;
+  const Node* served_ =
+      nullptr;  ///< where the root is a turn that never comes: those who had theirs, and wait
 };
 
 /// Writes who waits where. Neighbouring lanes, and warps, that wait alike are named together.

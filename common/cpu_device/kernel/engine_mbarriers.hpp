@@ -66,6 +66,7 @@ struct Mbarrier {
   std::vector<uint64_t> phases_seen;
   uint64_t last_phase_passed = 0;       ///< by any thread
   std::vector<uint64_t> phases_passed;  ///< of those, how many had another end behind it
+  std::vector<uint64_t> waits;          ///< that have ended, of each of these threads
   /// The last wait that a phase ended which the same thread had waited for before.
   struct RepeatedWait {
     const Thread* thread = nullptr;
@@ -84,6 +85,14 @@ struct Mbarrier {
     uint64_t filled = 0, emptied = 0;
   };
   EarlyWait early_wait;
+  /// The first wait that is right, for a slot that another thread has released before this one looked.
+  struct LateLook {
+    const Thread* thread = nullptr;
+    Location where;
+    const Thread* releases = nullptr;
+    Location released_at;
+  };
+  LateLook late_look;
   /// The other end of its slot, and how many mbarriers the block had when it was looked for; see other_end().
   mutable const Mbarrier* partner = nullptr;
   mutable size_t partnered_among = 0;

@@ -269,7 +269,7 @@ std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::A
   const bool is_disjoint = std::none_of(second.begin(), second.end(),
                                         [&](const Thread* thread) { return first.count(thread) > 0; });
   if (first.size() != barrier.expected || second.size() != barrier.expected || !is_disjoint) return "";
-  if (!explain_early_wait(*barrier.block, nullptr).empty()) return "";  // which is why they came early
+  if (!explain_wrong_wait(*barrier.block, nullptr).empty()) return "";  // which is why they came early
   return print("; different threads ended the last two: more arrive than the count of %u at %s says",
                barrier.expected, place_of(origin_of(barrier)).c_str());
 }
@@ -1581,7 +1581,7 @@ std::string explain_restarted_ring(const Block& block, const Thread* thread, con
   return "";
 }
 
-std::string explain_early_wait(const Block& block, const Thread* thread) {
+std::string explain_wrong_wait(const Block& block, const Thread* thread) {
   if (std::string text = explain_restarted_ring(block, thread); !text.empty()) return text;
   for (const auto& barrier : block.mbarriers) {
     const Mbarrier::EarlyWait& wait = barrier->early_wait;
@@ -1601,6 +1601,19 @@ std::string explain_early_wait(const Block& block, const Thread* thread) {
   return "";
 }
 
+std::string explain_early_wait(const Block& block, const Thread* thread) {
+  if (std::string text = explain_wrong_wait(block, thread); !text.empty()) return text;
+  for (const auto& full : block.mbarriers) {
+    const Mbarrier::LateLook& look = full->late_look;
+    if (!look.thread || (thread && look.thread->warp != thread->warp)) continue;
+    return names_of({look.releases}) + " arrives at " + name_of(*other_end(*full)) + " (" +
+           own_place(look.released_at) + ") before " + names_of({look.thread}) + " has looked at " +
+           name_of(*full) + " (" + own_place(look.where) +
+           "): all who wait for the slot must have passed their wait before it is released";
+  }
+  return "";
+}
+
 std::string explain_repeated_wait(const Block& block) {
   if (const std::string early = explain_early_wait(block, nullptr); !early.empty()) return "\n  " + early;
   for (const auto& barrier : block.mbarriers) {
@@ -1614,13 +1627,29 @@ std::string explain_repeated_wait(const Block& block) {
   return "";
 }
 
+namespace {
+
+/// The mistake in a count that lets this end of a slot go on by two phases may be that of the other end.
+std::string count_of_either_end(const Mbarrier& barrier) {
+  const auto explain = [](const Mbarrier& one) {
+    return explain_count(one, one.earlier_arrivals, one.last_arrivals);
+  };
+  const Mbarrier* const other = other_end(barrier);
+  std::string text = explain(barrier);
+  if (text.empty() && other) text = explain(*other);
+  const std::string ended = "; different threads ended the last two";
+  if (text.empty() || explain(barrier) == text) return text;
+  return ended + " of " + name_of(*other) + text.substr(ended.size());
+}
+
+}  // namespace
+
 std::string explain_two_phases(const Mbarrier& barrier) {
   return print("\n  phase %llu ended with the arrivals of",
                static_cast<unsigned long long>(barrier.phase - 2)) +
          list(barrier.earlier_arrivals) +
          print("; phase %llu of", static_cast<unsigned long long>(barrier.phase - 1)) +
-         list(barrier.last_arrivals) +
-         explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
+         list(barrier.last_arrivals) + count_of_either_end(barrier);
 }
 
 std::string explain_exit(const Block& block) {

@@ -78,7 +78,10 @@ std::string explain_early_exits(const Block&);
 /// Whose place in a ring began again, while the barriers had gone on: of the thread's warp, or of the block.
 /// `late` waits in vain for what has ended. Half a sentence, or nothing.
 std::string explain_restarted_ring(const Block&, const Thread* thread, const Thread* late = nullptr);
-/// Which wait of a thread of the block passed too early, if one did; with `thread`, of its warp.
+/// Which wait of a thread of the block passed too early, if one did; with `thread`, of its warp. It must be
+/// wrong: not one that others have run away from.
+std::string explain_wrong_wait(const Block&, const Thread* thread);
+/// That one, or a right wait whose slot another thread has released before.
 std::string explain_early_wait(const Block&, const Thread* thread);
 /// A line that says which thread of the block has waited too early, or twice for the same phase, if one has:
 /// the parity may be wrong.

@@ -60,9 +60,39 @@ void note_arrival(Mbarrier& barrier, const Mbarrier::Arrival& arrival) {
   ++barrier.times_arrived[number];
 }
 
+bool is_same_ring(const Mbarrier& one, const Mbarrier& other) {
+  if (*one.end)
+    return one.initialised_at == other.initialised_at && !std::strcmp(one.end, other.end) &&
+           one.offset - one.slot * sizeof(uint64_t) == other.offset - other.slot * sizeof(uint64_t);
+  const std::string a = name_of(one), b = name_of(other);
+  return a.rfind('[') != a.npos && a.compare(0, a.rfind('['), b, 0, b.rfind('[')) == 0;
+}
+
+/// Does the thread come to each phase of this end of the slot, and to all slots in their order? Then its wait
+/// is right, even if others have gone on: a count that is too small, or a release that is too early, lets
+/// them.
+bool is_in_turn(const Thread& thread, const Mbarrier& barrier, const Mbarrier& full) {
+  const auto waits_at = [&](const Mbarrier& one) {
+    return one.waits.empty() ? 0 : one.waits[thread.ids.rank];
+  };
+  const uint64_t waits = waits_at(barrier);
+  const uint64_t seen = barrier.phases_seen.empty() ? 0 : barrier.phases_seen[thread.ids.rank];
+  if (!barrier.is_full) {
+    const uint64_t fills = has_ever_arrived(full, thread) ? full.times_arrived[thread.number] : 0;
+    if (waits == barrier.phase && fills <= barrier.phase) return true;  // parity 1 passes on the first lap
+    return seen < barrier.phase && fills == barrier.phase;
+  }
+  if (seen >= barrier.phase || waits + 1 != barrier.phase) return false;
+  const auto& all = barrier.block->mbarriers;
+  return std::all_of(all.begin(), all.end(), [&](const auto& one) {
+    return one.get() == &barrier || !is_same_ring(barrier, *one) ||
+           waits_at(*one) == waits + (one->offset < barrier.offset);
+  });
+}
+
 /// Of a slot that a block fills and empties itself: who reads it must find it filled once more often than
 /// emptied, and who fills it, emptied as often as filled.
-/// @return whether this is not so
+/// @return whether this is not so, and the wait may be wrong
 bool check_early(const Thread& thread, Mbarrier& barrier, Location where) {
   const Mbarrier* const other = other_end(barrier);
   if (!other) return false;
@@ -75,6 +105,13 @@ bool check_early(const Thread& thread, Mbarrier& barrier, Location where) {
     return arrival.thread->block == barrier.block;
   });
   if (!is_own && barrier.block->ids.cluster_dim.count() > 1) return false;
+  if (is_in_turn(thread, barrier, full)) {
+    const auto release = std::find_if(releases.rbegin(), releases.rend(),
+                                      [&](const auto& arrival) { return arrival.thread != &thread; });
+    if (barrier.is_full && !barrier.late_look.thread && release != releases.rend())
+      barrier.late_look = {&thread, where, release->thread, release->where};
+    return false;
+  }
   if (barrier.early_wait.thread) return true;
   barrier.early_wait = {&thread, where, static_cast<uint32_t>(barrier.phase + 1) % 2, full.phase,
                         empty.phase};
@@ -135,7 +172,9 @@ void observe(Thread& thread, Mbarrier& barrier, bool of_cluster, const char* wha
   if (barrier.phases_seen.empty()) {
     barrier.phases_seen.resize(thread.block->ids.threads);
     barrier.phases_passed.resize(thread.block->ids.threads);
+    barrier.waits.resize(thread.block->ids.threads);
   }
+  ++barrier.waits[thread.ids.rank];
   const uint64_t seen = barrier.phases_seen[thread.ids.rank];
   if (seen && barrier.phase == seen) {
     barrier.repeated_wait = {&thread, where, seen - 1};

@@ -926,6 +926,103 @@ TEST_CASE("a wait that passes too early is named where its consequence is found"
                    ") passed too early: its slot had been filled once and emptied never\n"));
 }
 
+/// Each thread of three warps arrives when a slot is filled, and a fourth warp empties it.
+std::string filled_by_all(const Schedule& schedule, unsigned count, bool is_released_alone = false) {
+  struct Slot {
+    ladder::Pipeline<1> pipe;
+  };
+  return failure({.block = 128, .shared_bytes = sizeof(Slot)}, schedule, [=] {
+    auto& pipe = ladder::shared_storage<Slot>().pipe;
+    if (threadIdx.x == 0) pipe.init(count, is_released_alone ? 1 : 32);
+    __syncthreads();
+    ladder::Producer producer(pipe);
+    ladder::Consumer consumer(pipe);
+    for (int tile = 0; tile < 20; ++tile) {
+      if (threadIdx.x < 96) {
+        producer.producer_acquire();
+        producer.producer_commit();
+      } else {
+        consumer.consumer_wait();
+        consumer.consumer_release(!is_released_alone || threadIdx.x == 96);
+      }
+    }
+  });
+}
+
+TEST_CASE("a wait that is right is not said to have passed too early where others have gone on") {
+  bool names_count = false, names_release = false;
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(filled_by_all(schedule, 96) == "");
+    const std::string too_few = filled_by_all(schedule, 3), alone = filled_by_all(schedule, 96, true);
+    for (const std::string& text : {too_few, alone}) CHECK_THAT(text, !ContainsSubstring("too early"));
+    names_count |= too_few.find("more arrive than the count of 3 at ") != too_few.npos;
+    names_release |= alone.find("warp 3 lane 0 arrives at pipe.empty[0] (test_mbarriers.cu:") != alone.npos;
+  }
+  CHECK(names_count);
+  CHECK(names_release);
+}
+
+enum class Turns { right, first_inverted, passed_to_itself };
+
+/// Two warpgroups take turns at a ring of three slots, two steps each, and skip those of the other.
+std::string take_turns(const Schedule& schedule, Turns turns) {
+  struct Ring {
+    ladder::Pipeline<3> pipe;
+    ptx::Mbarrier turn[2];
+  };
+  return failure({.block = 288, .shared_bytes = sizeof(Ring)}, schedule, [=] {
+    auto& smem = ladder::shared_storage<Ring>();
+    if (threadIdx.x == 0) {
+      smem.pipe.init(1, 1);
+      for (ptx::Mbarrier& turn : smem.turn) ptx::mbarrier_init(&turn, 1);
+    }
+    __syncthreads();
+    constexpr int kSteps = 2, kTiles = 4;  // of each warpgroup
+    if (threadIdx.x == 256) {
+      ladder::Producer loader(smem.pipe);
+      for (int step = 0; step < 2 * kTiles * kSteps; ++step) {
+        loader.producer_acquire();
+        loader.producer_commit();
+      }
+    }
+    if (threadIdx.x % 128 || threadIdx.x == 256) return;
+    const int me = static_cast<int>(threadIdx.x / 128);
+    const int next = turns == Turns::passed_to_itself ? me : 1 - me;
+    uint32_t parity = (me == 0) != (turns == Turns::first_inverted);
+    ladder::Consumer reader(smem.pipe);
+    reader.skip(me * kSteps);
+    for (int tile = 0; tile < kTiles; ++tile, parity ^= 1) {
+      ptx::mbarrier_wait(&smem.turn[me], parity);
+      for (int step = 0; step < kSteps; ++step) {
+        reader.consumer_wait();
+        reader.consumer_release();
+      }
+      ptx::mbarrier_arrive(&smem.turn[next]);
+      reader.skip(kSteps);
+    }
+  });
+}
+
+TEST_CASE(
+    "of a turn that never comes it is said who had the first, or kept it, and no phase is called missed") {
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(take_turns(schedule, Turns::right) == "");
+    const std::string inverted = take_turns(schedule, Turns::first_inverted);
+    CHECK_THAT(inverted,
+               ContainsSubstring(" for turn[0], phase 0: 1 of 1 arrivals missing\n  nobody has ever "
+                                 "arrived there; the wait of warp 4 lane 0 for turn[1] (") &&
+                   ContainsSubstring("should the first turn be that of warp 0 lane 0?"));
+    const std::string kept = take_turns(schedule, Turns::passed_to_itself);
+    CHECK_THAT(kept, ContainsSubstring(" for turn[1], phase 0: 1 of 1 arrivals missing\n  nobody has ever "
+                                       "arrived there; warp 0 lane 0 arrived once at turn[0] (") &&
+                         ContainsSubstring("), for which it waits itself: should it arrive at turn[1]?\n"));
+    for (const std::string& text : {inverted, kept})
+      CHECK_THAT(text, !ContainsSubstring("wrong parity") && !ContainsSubstring("has not waited for"));
+  }
+}
+
 TEST_CASE("of an arrival too many it is said if a wait before was for a phase that had been waited for") {
   check_named_always("warp 0 lane 0 waits at test_mbarriers.cu:", [](Storage& shared) {
     if (threadIdx.x != 0) return;
