@@ -8,6 +8,13 @@ namespace ladder {
 /// A sentence about the first such read since the last call, as far as the device sees them: a GPU sees none.
 inline std::string take_unwritten_read() { return ""; }
 
+/// What kernels have done since the last call, as far as the device sees it: a GPU tells nothing.
+struct WorkOfKernels {
+  bool lacks_products = false;  ///< of tensor cores, though one of the kernels has had some before
+  bool stages = true;           ///< perhaps: threads have written shared memory
+};
+inline WorkOfKernels take_work_of_kernels() { return {}; }
+
 /// Sentences, a line each, on what of streams may explain a wrong result; a GPU tells nothing.
 inline std::string describe_host_side() { return ""; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
+#include <cmath>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@
 #include "common/host/program/run_lesson.hpp"
 #include "common/host/verify/verifier.hpp"
 #include "common/ptx/grid_dependency.cuh"
+#include "common/ptx/mma_sync.cuh"
 #include "common/testing/captured_program.hpp"
 
 using Catch::Matchers::ContainsSubstring;
@@ -57,6 +59,25 @@ __global__ void __launch_bounds__(kThreads) reads_unwritten(const Gemm p, bool a
   const float unwritten = of_other ? smem.other[i % 2] : smem.last;
   if (unwritten < 0 || adds) sum += unwritten;  // NaN
   p.c[i] = __float2bfloat16(sum);
+}
+
+/// A warp multiplies zeros, a K tile after the other; C holds what its registers hold then, or NaN.
+__global__ void __launch_bounds__(32) multiplies_zeros(const Gemm p, int k_tiles, bool spoils) {
+  float d[4];
+  const uint32_t a[4] = {};
+  for (int tile = 0; tile < k_tiles; ++tile) {
+    if (tile == 0) d[0] = d[1] = d[2] = d[3] = 0;
+    ptx::mma_m16n8k16(d, a, 0, 0);
+  }
+  for (int i = static_cast<int>(threadIdx.x); i < p.m * p.n; i += 32)
+    p.c[i] = __float2bfloat16(spoils ? NAN : d[0]);
+}
+
+ladder::Multiply multiplying_zeros(int k_tiles, bool spoils = false) {
+  return [=](const Gemm& p) {
+    ladder::launch(multiplies_zeros, {.name = "zeros", .grid = dim3(1), .block = dim3(32)}, p, k_tiles,
+                   spoils);
+  };
 }
 
 ladder::Multiply reading_unwritten(bool adds, bool of_other = false) {
@@ -127,6 +148,23 @@ TEST_CASE("A line that reads unwritten memory is named where C is NaN, unless a 
   CHECK_THAT(verifier.check_exact(reading_unwritten(true, true)).complaint,
              ContainsSubstring(words));  // another array
   ladder::use_schedule({}, "");
+}
+
+TEST_CASE("Where C is NaN because no product was started, the number of K tiles is asked for") {
+  const std::string words =
+      "\n  no product was ever started, as the kernel has done for other shapes: is the number of K tiles 0 "
+      "for K "
+      "= 24? It must be rounded up; ";
+  const auto complaint = [](int k, const ladder::Multiply& multiply) {
+    return ladder::Verifier({8, 8, k}, 1).check_exact(multiply).complaint;
+  };
+  // Whether it must have any is not known.
+  CHECK_THAT(complaint(24, multiplying_zeros(0)),
+             ContainsSubstring("nan") && !ContainsSubstring("no product"));
+  CHECK_THAT(complaint(72, multiplying_zeros(1)), !ContainsSubstring("no product"));
+  CHECK_THAT(complaint(24, multiplying_zeros(0)), ContainsSubstring(words));
+  CHECK_THAT(complaint(24, multiplying_zeros(1, /*spoils=*/true)),
+             ContainsSubstring("nan") && !ContainsSubstring("no product"));
 }
 
 TEST_CASE("Where the reader chooses nothing, a line says what else was checked") {

@@ -13,6 +13,7 @@
 #include "common/cuda/device_buffer.hpp"
 #include "common/host/device/device.hpp"
 #include "common/host/problem/bf16.hpp"
+#include "common/host/verify/explanation.hpp"
 #include "common/host/verify/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 #include "common/tests/fake_lesson.hpp"
@@ -405,6 +406,138 @@ TEST_CASE("A tile of C that holds another one is named, and what can be off is t
                                "where the sums are staged or stored, or a staging tile"));
   CHECK_THAT(complaint([](int row, int column) { return std::pair(row, column ^ 64); }),
              !ContainsSubstring("both places hold it"));
+}
+
+TEST_CASE("K tiles that repeat with the slots of a ring are named, whichever slot a tile of C begins with") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto complaint = [](int slots, bool goes_on) {
+    return complaint_of_k_tiles([=](int row, int column, int tile) {
+      return (tile + (goes_on ? 2 * (row / 64) + column / 64 : 0)) % slots;
+    });
+  };
+  CHECK_THAT(
+      complaint(4, true),
+      ContainsSubstring("data seed 7)\n  only K tiles 0 to 3 (of 5, 64 wide) are multiplied, some of "
+                        "them several times: k repeats after 4 steps, also from one tile of C to the "
+                        "next, as the slots of a ring do: is the k of the load computed from the slot, "
+                        "not from the step?; all"));
+  CHECK_THAT(complaint(3, false),
+             ContainsSubstring("only K tiles 0 to 2 (of 5, 64 wide) are multiplied, some of them several "
+                               "times: k repeats after 3 steps, as the slots of a ring do: is the k of the "
+                               "load computed from the slot, not from the step, or are the slots not filled "
+                               "again?; all"));
+  // One K tile may be stale.
+  CHECK_THAT(complaint(4, false),
+             ContainsSubstring("K tile 0 (of 5, 64 wide) was multiplied in place of K tile 4"));
+  // Of one tile of C another K tile is missing.
+  CHECK_THAT(complaint_of_k_tiles([](int row, int column, int tile) {
+               return row < 64 ? (tile + column / 64) % 4 : tile == 2 ? 1 : tile;
+             }),
+             !ContainsSubstring("of a ring"));
+  CHECK(complaint(5, true) == "");
+}
+
+namespace {
+
+/// What is said if each element of C holds that of another place: zero if this lies outside.
+std::string complaint_of_places(int rows, int columns,
+                                const std::function<std::pair<int, int>(int row, int column)>& place_for) {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const ladder::Multiply multiply = [&](const ladder::Gemm& gemm) {
+    ladder::fake::multiply(gemm);
+    const std::vector<__nv_bfloat16> right = ladder::download(gemm.c, size_t(gemm.m) * gemm.n);
+    std::vector<__nv_bfloat16> c(right.size());
+    for (int row = 0; row < gemm.m; ++row)
+      for (int column = 0; column < gemm.n; ++column) {
+        const auto [i, j] = place_for(row, column);
+        c[row * gemm.n + column] = i < gemm.m && j < gemm.n ? right[i * gemm.n + j] : ladder::to_bf16(0);
+      }
+    ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
+  };
+  return ladder::Verifier({rows, columns, 64}, 7).check_exact(multiply).complaint;
+}
+
+}  // namespace
+
+TEST_CASE("Tiles of C whose row and column are exchanged are named, square or not") {
+  const auto exchanged = [](int height, int width, bool of_offsets, bool of_a = true, bool of_b = true) {
+    return complaint_of_places(200, 520, [=](int row, int column) {
+      const int i = of_offsets ? column / width * width : column / width * height,
+                j = of_offsets ? row / height * height : row / height * width;
+      return std::pair(of_a ? i + row % height : row, of_b ? j + column % width : column);
+    });
+  };
+  CHECK_THAT(
+      exchanged(128, 128, false),
+      ContainsSubstring("data seed 7)\n  in tiles of 128 x 128 elements, the tile of C at (i, j) holds that "
+                        "of (j, i): are the tile's row and column exchanged where it is loaded or "
+                        "stored?; "));
+  CHECK_THAT(
+      exchanged(64, 128, false),
+      ContainsSubstring("in tiles of 64 x 128 elements, the tile of C at (i, j) holds that of (j, i): "));
+  CHECK_THAT(
+      exchanged(64, 128, true),
+      ContainsSubstring("in tiles of 64 x 128 elements, the tile of C that begins at row r and column c "
+                        "holds what begins at row c and column r: are the two exchanged"));
+  CHECK_THAT(
+      exchanged(128, 128, false, true, false),
+      ContainsSubstring("in tiles of 128 x 128 elements, the tile of C at (i, j) holds the product of A's "
+                        "rows from 128 j on: is the tile's column taken for its row where A is loaded?"));
+  CHECK_THAT(
+      exchanged(128, 64, false, false, true),
+      ContainsSubstring("holds the product of B's columns from 64 i on: is the tile's row taken for its "
+                        "column where B is loaded?"));
+  CHECK_THAT(exchanged(128, 64, true, false, true), ContainsSubstring("of B's columns from 128 i on: "));
+}
+
+TEST_CASE("Tiles of C of which only some hold those of exchanged places are not said to be exchanged") {
+  const auto exchanged_if = [](const std::function<bool(int i, int j)>& is_exchanged) {
+    return complaint_of_places(256, 256, [&](int row, int column) {
+      const int i = row / 64, j = column / 64;
+      return is_exchanged(i, j) ? std::pair(j * 64 + row % 64, i * 64 + column % 64) : std::pair(row, column);
+    });
+  };
+  const std::string all = exchanged_if([](int, int) { return true; });
+  CHECK_THAT(all, ContainsSubstring("at (i, j) holds that of (j, i)"));
+  CHECK_THAT(exchanged_if([](int i, int j) { return i + j != 3; }), !ContainsSubstring("(j, i)"));
+  CHECK_THAT(exchanged_if([](int i, int j) { return i < j; }), !ContainsSubstring("(j, i)"));
+  // Another tile holds zeros.
+  CHECK_THAT(complaint_of_places(256, 256,
+                                 [](int row, int column) {
+                                   const int i = row / 64, j = column / 64;
+                                   return i + j == 6 ? std::pair(999, 0)
+                                                     : std::pair(j * 64 + row % 64, i * 64 + column % 64);
+                                 }),
+             !ContainsSubstring("(j, i)"));
+}
+
+TEST_CASE("Where no sums can have been staged, a staging tile is not blamed") {
+  constexpr int kSize = 128;
+  ladder::Reference reference{{kSize, kSize, 1}, {}, {}};
+  std::vector<__nv_bfloat16> a, b;
+  const auto of_a = [](int row) { return (row * row + row / 64 * 5 + 3) % 17 - 8; };
+  const auto of_b = [](int column) { return (column * column + column / 64 * 4 + 2) % 13 - 6; };
+  for (int i = 0; i < kSize; ++i) {
+    a.push_back(ladder::to_bf16(static_cast<float>(of_a(i))));
+    b.push_back(ladder::to_bf16(static_cast<float>(of_b(i))));
+    reference.rows.push_back(i);
+    for (int column = 0; column < kSize; ++column) reference.values.push_back(of_a(i) * of_b(column));
+  }
+  ladder::WrongElements wrong(reference);
+  for (int row = 64; row < kSize; ++row)
+    for (int column = 0; column < kSize; ++column)
+      if (of_a(row) != of_a(row - 64) && of_b(column))
+        wrong.add(row, column, of_a(row) * of_b(column),
+                  ladder::to_bf16(static_cast<float>(of_a(row - 64) * of_b(column))));
+  const auto explained = [&](bool may_be_staged) {
+    return ladder::explain(wrong, reference, /*is_exact=*/true, a, b, may_be_staged);
+  };
+  CHECK_THAT(explained(true), ContainsSubstring("or a staging tile held other sums when it was stored"));
+  CHECK_THAT(explained(false),
+             ContainsSubstring("C holds what belongs 64 rows up: both places hold it, and the "
+                               "columns are right: the row is off where A is loaded or "
+                               "multiplied") &&
+                 !ContainsSubstring("stag"));
 }
 
 namespace {

@@ -281,6 +281,13 @@ void poison_local_variables();
 /// values reach no result.
 std::string take_unwritten_read();
 
+/// What the launches since the last call have done.
+struct WorkOfKernels {
+  bool lacks_products = false;  ///< of wgmma and mma.sync all, though one of the kernels has had some before
+  bool stages = true;           ///< perhaps: a thread has written shared memory, or races were not checked
+};
+WorkOfKernels take_work_of_kernels();
+
 /// Of the launches that follow: the part of set_options() that is about kernels.
 void set_launch_options(const Options&);
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -72,6 +73,12 @@ struct LaunchRuns {
 
 std::mutex unwritten_read_mutex;
 std::string first_unwritten_read;  ///< since somebody asked last
+/// The same.
+struct Work {
+  bool multiplies = false, has_multiplied_before = false, stages = false, is_known = false;
+};
+Work work_of_kernels;
+std::set<const void*> kernels_that_multiply;
 
 unsigned count_os_threads(const KernelLaunch& kernel, const Options& options, uint64_t clusters) {
   uint64_t wanted = options.os_threads > 0 ? static_cast<uint64_t>(options.os_threads)
@@ -122,6 +129,13 @@ class Launch {
     {
       const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
       if (first_unwritten_read.empty()) first_unwritten_read = unwritten_reads_.text();
+      Work& work = work_of_kernels;
+      const bool multiplies = record_.counters.mma_flops > 0;
+      work.has_multiplied_before |= kernels_that_multiply.count(kernel_.function) > 0;
+      if (multiplies && kernel_.function) kernels_that_multiply.insert(kernel_.function);
+      work.multiplies |= multiplies;
+      work.stages |= stages_;
+      work.is_known = true;
     }
     if (!failure_.empty()) throw Failure(failure_);
   }
@@ -186,6 +200,8 @@ class Launch {
     to.math_cycles += from.math_cycles;
     to.overlap_cycles += from.overlap_cycles;
     unwritten_reads_.add(cluster.unwritten_reads());
+    stages_ |= !cluster.races() || cluster.races()->has_thread_written() ||
+               cluster.access_counter().exact().cluster_bytes > 0;  // st.async, perhaps
     exact_ += cluster.access_counter().exact();
     sampled_ += cluster.access_counter().sampled();
     sampled_blocks_ += cluster.sampled_blocks();
@@ -209,6 +225,7 @@ class Launch {
   LaunchRecord record_;
   AccessTotals exact_, sampled_;
   UnwrittenReads unwritten_reads_;
+  bool stages_ = false;  ///< perhaps
   uint64_t sampled_blocks_ = 0;
 };
 
@@ -234,6 +251,11 @@ bool last_kernel_has_launch_bounds() { return has_launch_bounds(last_record.kern
 std::string take_unwritten_read() {
   const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
   return std::exchange(first_unwritten_read, {});
+}
+WorkOfKernels take_work_of_kernels() {
+  const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
+  const Work work = std::exchange(work_of_kernels, {});
+  return {work.has_multiplied_before && !work.multiplies, work.stages || !work.is_known};
 }
 
 namespace {

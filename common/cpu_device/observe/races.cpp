@@ -11,6 +11,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <utility>
 
@@ -437,7 +438,9 @@ void RaceChecker::complete(const AsyncOperation& op, SyncObject& sync) {
 
 void RaceChecker::access(unsigned thread, unsigned block, std::size_t offset, std::size_t bytes, bool write,
                          const char* what, Site site, AccessKind kind) {
+  constexpr size_t kMbarrier = sizeof "mbarrier" - 1;  // the beginning of what is done to one
   name_site(site, what);
+  has_thread_written_ = has_thread_written_ || (write && std::strncmp(what, "mbarrier", kMbarrier) != 0);
   Accessor who = accessor(thread, site);
   who.kind = kind;
   check(who, block, offset, bytes, write);

@@ -224,6 +224,8 @@ class RaceChecker {
   std::string describe_last_write(unsigned block, std::size_t offset) const;
 
   bool reported() const { return reported_; }
+  /// Has a thread itself written shared memory, apart from barriers, since the checker was made?
+  bool has_thread_written() const { return has_thread_written_; }
 
   // --- for orders beyond the cluster (grid_order.hpp). What a thread does belongs to one of its epochs.
 
@@ -322,7 +324,7 @@ class RaceChecker {
   ExplainUnordered explain_unordered_;
   std::function<std::string(std::size_t)> name_of_byte_;
   HoldsByte holds_byte_;
-  bool reported_ = false, only_early_reads_ = false;
+  bool reported_ = false, only_early_reads_ = false, has_thread_written_ = false;
 
   unsigned threads_per_block_ = 0, warpgroups_per_block_ = 0, thread_count_ = 0;
   unsigned first_pool_agent_ = 0, pool_agents_ = 0, first_thread_queue_ = 0;

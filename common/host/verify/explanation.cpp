@@ -35,12 +35,14 @@ struct Products {
 class Explainer {
  public:
   Explainer(std::vector<WrongElement> examples, const WrongElements& wrong, const Reference& reference,
-            bool is_exact, const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b)
+            bool is_exact, bool may_be_staged, const std::vector<__nv_bfloat16>& a,
+            const std::vector<__nv_bfloat16>& b)
       : examples_(std::move(examples)),
         wrong_(wrong),
         reference_(reference),
         shape_(reference.shape),
         is_exact_(is_exact),
+        may_be_staged_(may_be_staged),
         a_(a),
         b_(b) {
     tiles_ = (shape_.k + kTileWidth - 1) / kTileWidth;
@@ -81,6 +83,20 @@ class Explainer {
 
   /// C holds what belongs so many columns to the left, in the same rows; 0 or less where it does not.
   int columns_left() const { return columns_left_; }
+
+  /// From which slot on must each K tile have come out of a ring of so many slots that hold the first K
+  /// tiles? -1 if no slot explains the examples.
+  int first_slot_of(int slots) const {
+    for (int first = 0; first < slots; ++first)
+      if (is_explained_by([&](size_t e) {
+            double change = 0;
+            for (int i = 0; i < tiles_; ++i) change += of_tile(e, (first + i) % slots) - of_tile(e, i);
+            return change;
+          }))
+        return first;
+    return -1;
+  }
+  int tiles() const { return tiles_; }
 
   /// Would what explained the own examples make these, too? It may look plainer there: where the other
   /// operand's elements lie outside, products are missing.
@@ -545,18 +561,19 @@ class Explainer {
         // The same sums come out if C's are staged or stored so far away.
         constexpr const char* kText =
             "C holds what belongs {} {} {}: the {} is off where {} is loaded or multiplied, or where the "
-            "sums "
-            "are staged or stored";
+            "sums are {}stored";
         if (makes_all(right_a, [=, this](const WrongElement& e, int64_t i) {
               return element(b_, i, e.column + by, k, n, n);
             })) {
           columns_left_ = -by;
-          return fmt::format(kText, away, "columns", by < 0 ? "to the left" : "to the right", "column", "B");
+          return fmt::format(kText, away, "columns", by < 0 ? "to the left" : "to the right", "column", "B",
+                             staged_or_);
         }
         if (makes_all(
                 [=, this](const WrongElement& e, int64_t i) { return element(a_, e.row + by, i, m, k, k); },
                 right_b))
-          return fmt::format(kText, away, "rows", by < 0 ? "further up" : "further down", "row", "A");
+          return fmt::format(kText, away, "rows", by < 0 ? "further up" : "further down", "row", "A",
+                             staged_or_);
       }
     return "";
   }
@@ -710,17 +727,21 @@ class Explainer {
   /// it is none if the place where they belong holds them, too.
   std::string why_of_other_tile(int down, int right) const {
     if (down && right)
-      return ": the tile was loaded, multiplied, staged or stored with an index that is off, or overwritten "
-             "before it was stored";
+      return may_be_staged_
+                 ? ": the tile was loaded, multiplied, staged or stored with an index that is off, or "
+                   "overwritten before it was stored"
+                 : ": the tile was loaded, multiplied or stored with an index that is off";
     const bool both_hold_it = std::all_of(examples_.begin(), examples_.end(), [&](const WrongElement& e) {
       const int row = e.row + down * kTileWidth, column = e.column + right * kTileWidth;
       return row >= 0 && row < shape_.m && column >= 0 && column < shape_.n && !wrong_.is_wrong(row, column);
     });
-    return fmt::format(
-        ": {}the {}s are right: the {} is off where {} is loaded or multiplied, or where the sums are "
-        "staged{}, or a staging tile held other sums when it was stored",
-        both_hold_it ? "both places hold it, and " : "", down ? "column" : "row", down ? "row" : "column",
-        down ? "A" : "B", both_hold_it ? "" : " or stored");
+    std::string text = fmt::format(": {}the {}s are right: the {} is off where {} is loaded or multiplied",
+                                   both_hold_it ? "both places hold it, and " : "", down ? "column" : "row",
+                                   down ? "row" : "column", down ? "A" : "B");
+    if (may_be_staged_)
+      return text + ", or where the sums are staged" + (both_hold_it ? "" : " or stored") +
+             ", or a staging tile held other sums when it was stored";
+    return text + (both_hold_it ? "" : ", or where the sums are stored");
   }
 
   /// The elements are right, but belong to another place of C.
@@ -750,7 +771,8 @@ class Explainer {
   const WrongElements& wrong_;
   const Reference& reference_;
   const Shape& shape_;
-  const bool is_exact_;
+  const bool is_exact_, may_be_staged_;
+  const char* const staged_or_ = may_be_staged_ ? "staged or " : "";
   const std::vector<__nv_bfloat16>&a_, &b_;
   int tiles_ = 0, chunks_ = 0;
   std::vector<Products> products_;
@@ -781,14 +803,16 @@ std::string place_of_tile(const WrongElement& example) {
 }
 
 Found find(const std::vector<WrongElement>& examples, const WrongElements& wrong, const Reference& reference,
-           bool is_exact, const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
+           bool is_exact, bool may_be_staged, const std::vector<__nv_bfloat16>& a,
+           const std::vector<__nv_bfloat16>& b) {
   std::vector<WrongElement> of_one_row;
   for (const WrongElement& example : examples)
     if (example.row == examples[0].row) of_one_row.push_back(example);
   const WrongElement& first = examples[0];
   for (const std::vector<WrongElement>* chosen : {&examples, &std::as_const(of_one_row)}) {
     if (chosen->size() < kMinExamples) continue;
-    const auto explainer = std::make_shared<Explainer>(*chosen, wrong, reference, is_exact, a, b);
+    const auto explainer =
+        std::make_shared<Explainer>(*chosen, wrong, reference, is_exact, may_be_staged, a, b);
     const std::string text = explainer->explain();
     if (!text.empty()) {
       Found found;
@@ -800,6 +824,108 @@ Found find(const std::vector<WrongElement>& examples, const WrongElements& wrong
     if (of_one_row.size() == examples.size()) break;
   }
   return {};
+}
+
+/// The K tiles repeat from the first one on: as many are ever multiplied as a ring has slots. Said if the
+/// slot at which a tile of C begins differs from one to the next, or if two or more K tiles are missing: one
+/// may be stale.
+std::string explain_by_ring(const std::vector<WrongElement>& first_tile,
+                            const std::vector<std::vector<WrongElement>>& others,
+                            const std::function<Explainer(const std::vector<WrongElement>&)>& explainer_of) {
+  if (first_tile.size() < kMinExamples) return "";
+  const Explainer of_first = explainer_of(first_tile);
+  const int tiles = of_first.tiles();
+  std::vector<Explainer> of_others;
+  for (int slots = 2; slots < std::min(kMaxAhead + 1, tiles) && tiles <= kMaxTiles; ++slots) {
+    std::set<int> begins = {of_first.first_slot_of(slots)};
+    if (*begins.begin() < 0) continue;
+    for (size_t i = 0; i < others.size() && *begins.begin() >= 0; ++i) {
+      if (of_others.size() == i) of_others.push_back(explainer_of(others[i]));
+      begins.insert(of_others[i].first_slot_of(slots));
+    }
+    const bool is_counted_by_slot = begins.size() > 1;
+    if (*begins.begin() < 0 || (!is_counted_by_slot && (*begins.begin() > 0 || slots + 1 == tiles))) continue;
+    return fmt::format(
+        "only K tiles 0 to {} (of {}, 64 wide) are multiplied, some of them several times: k repeats after "
+        "{} steps{}, as the slots of a ring do: is the k of the load computed from the slot, not from the "
+        "step{}?",
+        slots - 1, tiles, slots, is_counted_by_slot ? ", also from one tile of C to the next" : "",
+        is_counted_by_slot ? "" : ", or are the slots not filled again");
+  }
+  return "";
+}
+
+/// Each tile of C was made with row and column exchanged, of both operands or of one. That must explain all
+/// elements, those that are right, too.
+std::string explain_by_exchanged_tiles(const std::vector<std::vector<WrongElement>>& tiles,
+                                       const WrongElements& wrong, const Reference& reference,
+                                       bool is_exact) {
+  const int m = reference.shape.m, n = reference.shape.n;
+  if (!is_exact || reference.sampled()) return "";
+  const auto is_inside = [=](int row, int column) { return row < m && column < n; };
+  const auto product_at = [&](int row, int column) {
+    return is_inside(row, column) ? reference.values[static_cast<size_t>(row * int64_t{n} + column)] : 0;
+  };
+  const auto is_product = [&](double value, int row, int column) {
+    return static_cast<float>(value) == to_float(to_bf16(static_cast<float>(product_at(row, column))));
+  };
+  constexpr int kSmallTile = 64, kThreadsSums = 16;
+  struct Exchange {
+    int height, width;
+    bool of_offsets, of_a, of_b;
+    int row(int row, int column) const {
+      return of_a ? column / width * (of_offsets ? width : height) + row % height : row;
+    }
+    int column(int row, int column) const {
+      return of_b ? row / height * (of_offsets ? height : width) + column % width : column;
+    }
+  };
+  const auto explains_all = [&](const Exchange& one) {
+    std::set<std::pair<int, int>> distances;  // one alone has a plainer cause
+    for (const auto& examples : tiles)
+      for (const WrongElement& e : examples) {
+        const int row = one.row(e.row, e.column), column = one.column(e.row, e.column);
+        if (!is_product(e.got, row, column)) return false;
+        if (is_inside(row, column)) distances.insert({row - e.row, column - e.column});
+      }
+    for (int row = 0; row < m; ++row)
+      for (int column = 0; column < n; ++column)
+        if (!wrong.is_wrong(row, column) &&
+            !is_product(to_float(to_bf16(static_cast<float>(product_at(row, column)))), one.row(row, column),
+                        one.column(row, column)))
+          return false;
+    return distances.size() > 1;
+  };
+  for (const int height : {64, 128, 256, 32, 16})
+    for (const int width : {64, 128, 256, 32, 16}) {
+      // The same as squares of a thread's sums: see explain_by_exchanged_sums.
+      const int smaller = std::min(height, width);
+      if (smaller < kSmallTile && std::max(m, n) <= kThreadsSums * smaller) continue;
+      for (const bool of_offsets : {false, true})
+        for (const auto& [of_a, of_b] : {std::pair{true, true}, {true, false}, {false, true}}) {
+          if (!explains_all({height, width, of_offsets, of_a, of_b})) continue;
+          const std::string size = fmt::format("tiles of {} x {} elements", height, width);
+          if (!of_a || !of_b)
+            return fmt::format(
+                "in {}, the tile of C at (i, j) holds the product of {} from {} on: is the tile's {} where "
+                "{} "
+                "is loaded?",
+                size, of_a ? "A's rows" : "B's columns",
+                of_a ? fmt::format("{} j", of_offsets ? width : height)
+                     : fmt::format("{} i", of_offsets ? height : width),
+                of_a ? "column taken for its row" : "row taken for its column", of_a ? "A" : "B");
+          if (of_offsets && height != width)
+            return fmt::format(
+                "in {}, the tile of C that begins at row r and column c holds what begins at row c and "
+                "column r: are the two exchanged where it is loaded or stored?",
+                size);
+          return fmt::format(
+              "in {}, the tile of C at (i, j) holds that of (j, i): are the tile's row and column exchanged "
+              "where it is loaded or stored?",
+              size);
+        }
+    }
+  return "";
 }
 
 /// Tiles of C that hold what belongs to the left, at distances that are multiples of the least: pieces of
@@ -824,23 +950,36 @@ std::string why_columns_spread(const std::vector<Found>& all) {
 }  // namespace
 
 std::string explain(const WrongElements& wrong, const Reference& reference, bool is_exact,
-                    const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b) {
+                    const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b,
+                    bool may_be_staged) {
   constexpr size_t kTilesTried = 12, kFactsSaid = 3;
   const std::vector<std::vector<WrongElement>> tiles = wrong.examples();
   if (tiles.empty() || tiles.front().empty()) return "";
-  Found first = find(tiles.front(), wrong, reference, is_exact, a, b);
-  if (first.fact.empty()) return "";
+  if (const std::string text = explain_by_exchanged_tiles(tiles, wrong, reference, is_exact); !text.empty())
+    return text;
+  const auto find_in = [&](const std::vector<WrongElement>& examples) {
+    return find(examples, wrong, reference, is_exact, may_be_staged, a, b);
+  };
   std::vector<std::vector<WrongElement>> tried;  // beside the first: the last, and some between
   for (size_t i = 1; i < std::min(tiles.size(), kTilesTried); ++i) {
     const size_t at = tiles.size() <= kTilesTried ? i : i * (tiles.size() - 1) / (kTilesTried - 1);
     if (tiles[at].size() >= kMinExamples) tried.push_back(tiles[at]);
   }
+  if (const std::string text = explain_by_ring(tiles.front(), tried,
+                                               [&](const std::vector<WrongElement>& examples) {
+                                                 return Explainer(examples, wrong, reference, is_exact,
+                                                                  may_be_staged, a, b);
+                                               });
+      !text.empty())
+    return text;
+  Found first = find_in(tiles.front());
+  if (first.fact.empty()) return "";
   if (const std::string text = first.explainer->choose(tried); !text.empty()) first.say(text);
   std::vector<Found> others;
   bool all_alike = true;
   for (const std::vector<WrongElement>& tile : tried) {
     Found found = first;  // what explains the first tile may explain this one, too
-    if (!first.explainer->also_explains(tile)) found = find(tile, wrong, reference, is_exact, a, b);
+    if (!first.explainer->also_explains(tile)) found = find_in(tile);
     if (found.fact.empty() || found.explainer == first.explainer) found.where = place_of_tile(tile[0]);
     all_alike &= !found.fact.empty() && found.advice == first.advice;
     others.push_back(std::move(found));

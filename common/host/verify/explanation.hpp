@@ -16,7 +16,9 @@ namespace ladder {
 /// @param reference of the product; of rows that are not in it other tiles of C are not looked for
 /// @param is_exact whether products and sums are small integers; else as close as rounding allows will do
 /// @param a, b the operands of the product, all of them
+/// @param may_be_staged whether the kernels may have kept sums in shared memory
 std::string explain(const WrongElements& wrong, const Reference& reference, bool is_exact,
-                    const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b);
+                    const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b,
+                    bool may_be_staged = true);
 
 }  // namespace ladder

@@ -205,8 +205,7 @@ std::string WrongElements::describe() const {
     text += fmt::format("; {} were never written, or are copies of what was not{}", unwritten_count_,
                         describe_unwritten_part()) +
             ask_for_tiles();
-  if (nan_count_ > unwritten_count_)
-    text += fmt::format("; {} are sums of something that is nan", nan_count_ - unwritten_count_);
+  if (nan_sum_count()) text += fmt::format("; {} are sums of something that is nan", nan_sum_count());
   return text;
 }
 

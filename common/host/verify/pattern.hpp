@@ -28,6 +28,9 @@ class WrongElements {
 
   int64_t count() const { return count_; }
   int64_t nan_count() const { return nan_count_; }
+  /// That were written.
+  int64_t nan_sum_count() const { return nan_count_ - unwritten_count_; }
+  bool is_mostly_nan() const { return 4 * nan_count_ > 3 * count_; }
   /// Only if all rows were compared.
   bool is_wrong(int64_t row, int64_t column) const {
     return is_wrong_[static_cast<size_t>(row * reference_.shape.n + column)];

@@ -2,9 +2,9 @@
 /// Verifies a multiplication twice: with small integers, bit for bit, and with normal data against fp64.
 #include "common/host/verify/verifier.hpp"
 
+#include <fmt/core.h>
 #include <cstdint>
 
-#include "common/cuda/unwritten_reads.hpp"
 #include "common/host/problem/bf16.hpp"
 #include "common/host/problem/fill.hpp"
 #include "common/host/verify/explanation.hpp"
@@ -35,7 +35,12 @@ std::string line_and_array_of_read(const std::string& text) {
 std::string Verifier::explain_nan(const WrongElements& wrong) const {
   if (!wrong.nan_count()) return "";
   const std::string text = take_unwritten_read();
-  return innocent_reads_.count(line_and_array_of_read(text)) ? "" : text;
+  if (!text.empty() && !innocent_reads_.count(line_and_array_of_read(text))) return text;
+  if (!work_.lacks_products || 4 * wrong.nan_sum_count() <= 3 * wrong.count()) return "";
+  return fmt::format(
+      "no product was ever started, as the kernel has done for other shapes: is the number of K tiles 0 for "
+      "K = {}? It must be rounded up",
+      shape_.k);
 }
 
 Verdict Verifier::with_innocent_reads(Verdict verdict) {
@@ -87,8 +92,10 @@ Reference Verifier::finished(const Problem& problem, const ReferenceEpilogue& ep
 std::string Verifier::run(const Problem& problem, const Multiply& multiply, const std::string& context) {
   c_.poison();
   take_unwritten_read();  // by who came before
+  take_work_of_kernels();
   multiply(
       {problem.a.data(), problem.b.data(), c_.data(), shape_.m, shape_.n, shape_.k, problem.bias.data()});
+  work_ = take_work_of_kernels();
   const std::string complaint = c_.canary_complaint();
   return complaint.empty() ? "" : complaint + " (" + shape_.name() + ", " + context + ")";
 }
@@ -116,13 +123,13 @@ Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue&
 Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
   return [this, &problem, is_exact](const WrongElements& wrong) -> std::string {
     if (const std::string text = explain_nan(wrong); !text.empty()) return text;
-    if (4 * wrong.nan_count() > 3 * wrong.count()) return "";  // what few numbers hold is no cause
+    if (wrong.is_mostly_nan()) return "";  // what few numbers hold is no cause
     // Downloads of this many elements take less than a second.
     constexpr size_t kMaxElements = size_t{1} << 28;
     if (problem.a.size() + problem.b.size() > kMaxElements) return "";
     const std::string text =
         explain(wrong, problem.products.front(), is_exact, download(problem.a.data(), problem.a.size()),
-                download(problem.b.data(), problem.b.size()));
+                download(problem.b.data(), problem.b.size()), work_.stages);
     return (text.empty() || !wrong.nan_count() ? "" : "apart from nan, ") + text;
   };
 }

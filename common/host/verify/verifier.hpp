@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/cuda/device_buffer.hpp"
+#include "common/cuda/unwritten_reads.hpp"
 #include "common/host/problem/lesson.hpp"
 #include "common/host/problem/shape.hpp"
 #include "common/host/verify/output_matrix.hpp"
@@ -57,6 +58,7 @@ class Verifier {
   uint64_t seed_;
   OutputMatrix c_;
   std::optional<Problem> integers_, normal_;
+  WorkOfKernels work_;  ///< of the last run
   /// Lines that have read an unwritten array, and the result was right.
   std::set<std::string> innocent_reads_;
 };

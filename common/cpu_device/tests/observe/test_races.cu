@@ -15,6 +15,7 @@
 #include <cuda/pipeline>
 
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/observe/races.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cpu_device/tests/pinned_vector.hpp"
@@ -1546,6 +1547,28 @@ __global__ void walk_over_tiles(const __grid_constant__ CUtensorMap map) {
   if (lane == 0) ptx::tma_store_wait<0>();
 }
 
+/// Two tiles in turns: while TMA reads one, the next store is in line.
+enum class Line { right, commits_behind_the_wait, waits_for_too_few };
+
+template <Line kLine>
+__global__ void store_in_line(const __grid_constant__ CUtensorMap map) {
+  auto& smem = ladder::shared_storage<StoredRows>();
+  const unsigned lane = threadIdx.x;
+  for (int round = 0; round < 5; ++round) {
+    smem.rows[round % 2][2 * lane] = smem.rows[round % 2][2 * lane + 1] = static_cast<uint16_t>(round);
+    ptx::fence_proxy_async();
+    __syncwarp();
+    if (lane == 0) {
+      ptx::tma_store(&map, &smem.rows[round % 2], 0, 0);  // is in line
+      if (kLine != Line::commits_behind_the_wait) ptx::tma_store_commit();
+      ptx::tma_store_wait_read<kLine == Line::waits_for_too_few ? 2 : 1>();  // leaves one in line
+      if (kLine == Line::commits_behind_the_wait) ptx::tma_store_commit();   // closes too late
+    }
+    __syncwarp();
+  }
+  if (lane == 0) ptx::tma_store_wait<0>();
+}
+
 struct LoadedTiles {
   alignas(128) uint16_t tiles[2][64];
   ladder::Pipeline<2> pipe;
@@ -1705,6 +1728,40 @@ TEST_CASE("the next tile overwrites what a TMA store may still read: what its th
   CHECK(behind > 0);
   CHECK(before > 0);
   CAPTURE(commits);
+}
+
+TEST_CASE("a store that is committed behind the wait which was to count it is named") {
+  PinnedVector<__nv_bfloat16> out(64);
+  const CUtensorMap map = map_of_row(out.data());
+  const std::string in_no_group = "was in no group by then";
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const auto run = [&](auto kernel) { return failure_of(schedule, 32, sizeof(StoredRows), kernel, map); };
+    CHECK(run(store_in_line<Line::right>) == "");
+    CHECK_THAT(run(store_in_line<Line::commits_behind_the_wait>),
+               ContainsSubstring("its wait for TMA stores at " + place_of("leaves one in line") +
+                                 " leaves out the newest group of stores, and with it the TMA store of block "
+                                 "(0,0,0) warp 0 lane 0: the store before that wait, at " +
+                                 place_of("is in line") +
+                                 ", was in no group by then, because it is committed "
+                                 "behind the wait, at " +
+                                 place_of("closes too late") + ": commit first, and wait then\n"));
+    CHECK_THAT(run(store_in_line<Line::waits_for_too_few>),
+               ContainsSubstring(" leaves out the 2 newest groups of stores, and with it ") &&
+                   !ContainsSubstring(in_no_group));
+  }
+}
+
+TEST_CASE("whether threads themselves have written shared memory is known where races are checked") {
+  PinnedVector<int> out(64);
+  PinnedVector<__nv_bfloat16> row(64);
+  const CUtensorMap map = map_of_row(row.data());
+  (void)cpu_device::take_work_of_kernels();
+  CHECK(failure_of({}, 64, sizeof(LoadedTiles), load_tiles<Ring::right>, map, out.data()) == "");
+  CHECK(!cpu_device::take_work_of_kernels().stages);
+  CHECK(failure_of({}, 64, sizeof(StoredTiles), store_tiles<Storer::right>, map) == "");
+  CHECK(cpu_device::take_work_of_kernels().stages);
+  CHECK(cpu_device::take_work_of_kernels().stages);  // of no launch
 }
 
 TEST_CASE("what a loader waited for is that of the copy that overwrites, however late this lands") {

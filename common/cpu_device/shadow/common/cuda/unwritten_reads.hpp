@@ -10,6 +10,9 @@ namespace ladder {
 
 inline std::string take_unwritten_read() { return cpu_device::take_unwritten_read(); }
 
+using cpu_device::WorkOfKernels;
+using cpu_device::take_work_of_kernels;
+
 inline std::string describe_host_side() { return cpu_device::describe_host_side(); }
 
 inline std::string take_broken_rule() { return cpu_device::take_broken_rule(); }
