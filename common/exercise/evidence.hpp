@@ -20,6 +20,20 @@ inline void in_case(const std::string& name, const std::function<void()>& body) 
   }
 }
 
+/// Compares. What it throws ends with a line of `explain`, which says what makes the values that `output`
+/// holds; without it where that is empty.
+template <class Values, class T>
+void expect_equal_or_explain(const Values& output, const std::vector<T>& expected,
+                             const std::function<std::string(const std::vector<T>& got)>& explain) {
+  try {
+    output.expect_equal(expected);
+  } catch (const NotYet& not_yet) {
+    const std::string why = explain(output.values());
+    if (why.empty()) throw;
+    throw NotYet(std::string(not_yet.what()) + "\n  " + why);
+  }
+}
+
 /// Calls `body`. @throws NotYet with `sentence` instead of the device's report if threads wait for ever.
 /// Below it stand the two lines of the CPU device's report that say where, and who does not come. Where the
 /// second of these asks about the cause, they stand in place of the question that ends the sentence.

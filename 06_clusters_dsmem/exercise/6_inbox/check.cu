@@ -2,6 +2,9 @@
 /// The check of exercise 06.6: one tile, and many through the same inbox, by every schedule.
 #include EXERCISE
 
+#include <algorithm>
+#include <numeric>
+
 #include "common/exercise/check.hpp"
 #include "common/exercise/evidence.hpp"
 
@@ -23,6 +26,42 @@ void explain(const std::vector<float>& y, const std::vector<float>& x) {
         missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
     }
     if (sum == y) throw NotYet("y is not the sum over all blocks: what is missing is of rank " + missing);
+  }
+}
+
+/// The sums of x over the blocks, one rank after the other in this order.
+std::vector<float> sums_in_order(const std::vector<float>& x, const std::vector<int>& ranks) {
+  const size_t size = x.size() / exercise::kBlocks;
+  std::vector<float> sums(&x[ranks[0] * size], &x[ranks[0] * size] + size);
+  for (size_t rank = 1; rank < ranks.size(); ++rank)
+    for (size_t i = 0; i < size; ++i) sums[i] += x[ranks[rank] * size + i];
+  return sums;
+}
+
+/// With sums that are rounded: they tell in which order they were made.
+/// @throws NotYet if that is the order of other ranks
+void check_order() {
+  std::vector<float> x = ladder::exercise::small_integers<float>(exercise::kBlocks * kFloats, 2);
+  const auto odd = ladder::exercise::small_integers<float>(x.size(), 3);
+  for (size_t i = 0; i < x.size(); ++i) x[i] += odd[i] / 3;
+  const ladder::DeviceBuffer<float> x_device(x);
+  ladder::exercise::Output<float> y("y", kFloats, kFloats);
+  exercise::launch_add_up(reinterpret_cast<const float4*>(x_device.data()),
+                          reinterpret_cast<float4*>(y.data()), 1);
+  const std::vector<float> got = y.values();
+  std::vector<int> ranks(exercise::kBlocks);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<int> own_sums_last = ranks;  // the senders' in their order, and then added: right, too
+  std::rotate(own_sums_last.begin(), own_sums_last.begin() + 1, own_sums_last.end());
+  if (got == sums_in_order(x, ranks) || got == sums_in_order(x, own_sums_last)) return;
+  while (std::next_permutation(ranks.begin(), ranks.end())) {
+    if (got != sums_in_order(x, ranks)) continue;
+    std::string order;
+    for (const int rank : ranks) order += fmt::format("{}{}", order.empty() ? "" : ", ", rank);
+    throw NotYet(
+        fmt::format("the sums are right but for their rounding: the leader adds ranks {}, not 0 to {}: does "
+                    "each rank r send to place r - 1 of the inbox?",
+                    order, exercise::kBlocks - 1));
   }
 }
 
@@ -54,6 +93,8 @@ void check() {
       "`empty`, how often, and which parity has a phase?",
       [] { add_up(2); });
   for (const int tiles : {1, 2, 5}) ladder::exercise::on_every_schedule([&] { add_up(tiles); });
+
+  check_order();
 
   constexpr int kTiles = 4;
   const auto counters = ladder::exercise::counted([] { add_up(kTiles); });

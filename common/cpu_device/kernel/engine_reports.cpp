@@ -301,7 +301,112 @@ std::string explain_missing_releases(Cluster& cluster, const CountedCopy& copy) 
          ": does each block release the slot to every block that fills it, and does the count include them?";
 }
 
+struct Multicast {
+  const Thread* issuer;
+  Location where;
+  uint32_t mask;
+};
+
+/// This one that lands, and all that count at the barriers of the cluster's blocks that lie where its own
+/// lies, as far as they were issued in the same phase; each as often as it arrives.
+std::vector<Multicast> multicasts_like(Cluster& cluster, const CountedCopy& copy) {
+  const uint32_t offset = copy.barrier->offset;
+  const uint64_t phase = copy.phase;
+  std::vector<Multicast> found = {{copy.issuer, copy.where, copy.multicast_mask()}};
+  for (const auto& block : cluster.blocks())
+    for (const auto& barrier : block->mbarriers) {
+      if (barrier->offset != offset || phase > barrier->phase || phase + 2 < barrier->phase) continue;
+      for (const Mbarrier::Arrival& one : phase == barrier->phase       ? barrier->arrivals
+                                          : phase + 1 == barrier->phase ? barrier->last_arrivals
+                                                                        : barrier->earlier_arrivals)
+        if (one.multicast_mask) found.push_back({one.thread, one.where, one.multicast_mask});
+    }
+  for (const auto& operation : cluster.in_flight()) {
+    const auto* const one = dynamic_cast<const CountedCopy*>(operation.get());
+    if (one && one->barrier->offset == offset && one->phase == phase && one->multicast_mask())
+      found.push_back({one->issuer, one->where, one->multicast_mask()});
+  }
+  return found;
+}
+
+/// Bytes of the phase that the barrier still waits for, without those on the way.
+int64_t bytes_nobody_sends(Cluster& cluster, const Mbarrier& barrier, uint64_t phase) {
+  if (barrier.phase != phase) return 0;
+  int64_t missing = barrier.missing_bytes;
+  for (const auto& operation : cluster.in_flight()) {
+    const auto* const one = dynamic_cast<const CountedCopy*>(operation.get());
+    if (one && one->barrier == &barrier && one->phase == phase) missing -= one->bytes();
+  }
+  return missing;
+}
+
+std::string names_of_blocks(Cluster& cluster, uint32_t mask) {
+  std::string names;
+  for (const auto& block : cluster.blocks())
+    if (mask >> block->ids.rank_in_cluster & 1) names += (names.empty() ? "" : " and ") + describe(*block);
+  return names;
+}
+
+/// Copies of one line go to the same blocks if they have one in common. Which of them goes to a block that
+/// itself sends elsewhere, while those that it meets there agree? Nothing where several differ so.
+std::optional<Multicast> find_wrong_mask(const std::vector<Multicast>& all, const Mbarrier& barrier) {
+  const auto differs = [&](const Multicast& one, const Multicast& other) {
+    return other.where == one.where && other.mask != one.mask &&
+           one.mask >> other.issuer->block->ids.rank_in_cluster & 1;
+  };
+  const auto is_contradicted = [&](const Multicast& one) {
+    return std::any_of(all.begin(), all.end(), [&](const Multicast& other) { return differs(one, other); });
+  };
+  std::optional<Multicast> wrong;
+  for (const Multicast& one : all) {
+    if (!(one.mask >> barrier.block->ids.rank_in_cluster & 1) || !is_contradicted(one)) continue;
+    if (wrong && (wrong->where != one.where || wrong->mask != one.mask)) return {};
+    for (const Multicast& other : all)
+      if (differs(one, other) && is_contradicted(other)) return {};
+    wrong = one;
+  }
+  return wrong;
+}
+
 }  // namespace
+
+std::string explain_wrong_mask(Cluster& cluster, const CountedCopy& copy, const Thread*& sender,
+                               Location& where) {
+  const Mbarrier& barrier = *copy.barrier;
+  if (!copy.multicast_mask() || barrier.phase != copy.phase + 1) return "";
+  const std::vector<Multicast> all = multicasts_like(cluster, copy);
+  const std::optional<Multicast> wrong = find_wrong_mask(all, barrier);
+  if (!wrong) return "";
+  std::string waiting;
+  uint32_t agreed = 0;
+  for (const Multicast& other : all)
+    if (other.where == wrong->where && other.mask != wrong->mask &&
+        other.mask >> barrier.block->ids.rank_in_cluster & 1)
+      agreed = other.mask;
+  for (const auto& block : cluster.blocks())
+    for (const auto& other : block->mbarriers)
+      if (other->offset == barrier.offset && !(wrong->mask >> block->ids.rank_in_cluster & 1))
+        if (const int64_t missing = bytes_nobody_sends(cluster, *other, copy.phase); missing > 0)
+          waiting += (waiting.empty() ? "; it leaves out " : " and ") + describe(*block) +
+                     print(", to which nobody has sent %lld of its bytes", static_cast<long long>(missing));
+  sender = wrong->issuer;
+  where = wrong->where;
+  uint32_t senders = 0;
+  for (const Multicast& one : all)
+    if (one.where == wrong->where && one.mask == wrong->mask)
+      senders |= 1u << one.issuer->block->ids.rank_in_cluster;
+  return ": does the mask " + binary(wrong->mask, *barrier.block) + " of " +
+         names_of_blocks(cluster, senders) + " (" + own_place(where) + ") name a wrong block? It sends to " +
+         names_of_blocks(cluster, wrong->mask) + waiting + "\n  more bytes are sent to " + describe(barrier) +
+         print(" than the %lld that its phase %llu expected",
+               static_cast<long long>(barrier.last_expected_bytes),
+               static_cast<unsigned long long>(copy.phase)) +
+         (agreed ? ": that line also sends to " + describe(*barrier.block) + " with the mask " +
+                       binary(agreed, *barrier.block)
+                 : "") +
+         "\n  that phase ended with those of" +
+         list(with_bytes(barrier.last_arrivals, true), nullptr, /*says_bytes=*/true);
+}
 
 std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
   const Mbarrier& barrier = *copy.barrier;

@@ -52,6 +52,9 @@ std::vector<MbarrierRecord> records_of_mbarriers(const Block&);
 /// Why the bytes of a copy come after the phase in which it was issued: the sender is ahead, or too few
 /// bytes were expected; and who brought those that came in time.
 std::string explain_bytes_too_late(Cluster&, const CountedCopy&);
+/// The same where a multicast, perhaps another one, names a wrong block: who sends it, where, and whom it
+/// reaches. Empty if the masks do not tell.
+std::string explain_wrong_mask(Cluster&, const CountedCopy&, const Thread*& sender, Location&);
 /// A load that writes one slot and counts at the barrier of another, as other loads of the sender show: half
 /// a sentence, or nothing.
 std::string explain_slot_of_load(const Thread& sender, size_t offset, const Mbarrier&);

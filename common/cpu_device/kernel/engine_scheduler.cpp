@@ -5,10 +5,12 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <set>
 #include <stdexcept>
 
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/built_in_variables.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
@@ -505,8 +507,8 @@ void exit_thread(Location where) {
 
 [[gnu::noinline]] void poison_local_variables() {
   constexpr size_t kBytes = 8 * 1024;  // the accumulators of a thread are at most 1 KiB
-  char frames[kBytes];
-  std::memset(frames, 0xff, kBytes);
+  uint32_t frames[kBytes / sizeof(uint32_t)];
+  std::fill(std::begin(frames), std::end(frames), kUnwrittenLocal);
   asm volatile("" ::"r"(frames) : "memory");  // or the compiler would leave it out
 }
 

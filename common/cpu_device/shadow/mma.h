@@ -10,6 +10,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/engine.hpp"
 
 namespace nvcuda::wmma {
@@ -160,10 +161,7 @@ void mma_sync(fragment<accumulator, m, n, k, D>& d, const fragment<matrix_a, m, 
   static_assert(std::is_same_v<A, B>, "A and B have elements of one type");
   using Sum = decltype(details::number(c.x[0]));
   for (const C& x : c.x) {
-    unsigned char bytes[sizeof x], never[sizeof x];
-    std::memcpy(bytes, &x, sizeof x);
-    std::memset(never, 0xff, sizeof x);
-    if (!std::is_integral_v<C> && std::memcmp(bytes, never, sizeof x) == 0)
+    if (!std::is_integral_v<C> && cpu_device::is_unwritten_local(&x, sizeof x))
       cpu_device::report_misuse(
           "wmma::mma_sync: the product is added to accumulators that were never written: clear them before "
           "(wmma::fill_fragment)",

@@ -496,7 +496,11 @@ std::string CountedCopy::missing() const {
 
 bool CountedCopy::is_too_late(Cluster& cluster) const {
   if (barrier->phase == phase) return false;
-  cluster.record_failure(issuer, std::string(what()) + explain_bytes_too_late(cluster, *this), where);
+  const Thread* sender = issuer;
+  Location blamed = where;
+  std::string text = explain_wrong_mask(cluster, *this, sender, blamed);
+  if (text.empty()) text = explain_bytes_too_late(cluster, *this);
+  cluster.record_failure(sender, std::string(what()) + text, blamed);
   return true;
 }
 

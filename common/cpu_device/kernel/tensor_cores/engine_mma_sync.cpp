@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "common/cpu_device/base/float16.hpp"
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/synchronisation/engine_warp.hpp"
@@ -49,7 +50,13 @@ void observe_matrix(Cluster& cluster, Warp& warp, int matrix, bool write, Locati
 /// Accumulators hold this NaN until they are written; no arithmetic makes it of numbers.
 bool holds_what_was_never_written(const MmaSync& operands) {
   return std::any_of(operands.c, operands.c + (operands.half_sums ? 2 : 4),
-                     [](uint32_t bits) { return bits == ~uint32_t{0}; });
+                     [](uint32_t bits) { return bits == kUnwrittenLocal; });
+}
+/// Were accumulators computed from a local variable, or taken from memory, that nobody has written?
+bool holds_what_was_computed_from_that(const MmaSync& operands) {
+  return std::any_of(operands.c, operands.c + (operands.half_sums ? 2 : 4), [](uint32_t bits) {
+    return bits == kComputedFromUnwrittenLocal || bits == kOfUnwrittenMemory;
+  });
 }
 
 float float_of(uint32_t bits) {
@@ -192,6 +199,12 @@ void mma_sync(MmaSync& operands, Location where) {
   if (holds_what_was_never_written(operands)) {
     cluster.fail(thread,
                  "mma.sync: the product is added to accumulators that were never written: clear them before",
+                 where);
+  }
+  if (holds_what_was_computed_from_that(operands)) {
+    cluster.fail(thread,
+                 "mma.sync: the product is added to accumulators that hold NaN, taken or computed from what "
+                 "nobody has written",
                  where);
   }
   thread.slots[0] = reinterpret_cast<uintptr_t>(&operands);

@@ -11,6 +11,7 @@
 #include <iterator>
 
 #include "common/cpu_device/base/float16.hpp"
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
@@ -310,18 +311,20 @@ bool holds(const Accumulator& accumulator, const uint32_t* values) {
   return true;
 }
 
-/// No arithmetic makes this NaN of numbers: local variables hold it until they are written.
-constexpr uint32_t kNeverWritten = ~uint32_t{0};
 /// What registers hold while the tensor cores own them: a signalling NaN, which arithmetic makes a quiet one.
 /// Thus sums that a thread multiplies in place are found to be written, too.
 constexpr uint32_t kInFlight = 0xffbfffff;
 
-/// Names registers that a product is added to and that nobody has written.
+/// Names registers that a product is added to and that nobody has written, or that were computed from what
+/// nobody has written.
 void check_written(Thread& thread, const Accumulator& accumulator, Location where) {
-  const auto is_written = [&](int i) { return bits_of(accumulator.at(i)) != kNeverWritten; };
   int first = 0, count = 0;
-  for (int i = accumulator.count; i-- > 0;) {
-    if (!is_written(i)) first = i, ++count;
+  uint32_t held = 0;
+  for (const uint32_t value : {kUnwrittenLocal, kComputedFromUnwrittenLocal, kOfUnwrittenMemory}) {
+    for (int i = accumulator.count; i-- > 0;)
+      if (bits_of(accumulator.at(i)) == value) first = i, ++count;
+    held = value;
+    if (count) break;
   }
   if (!count) return;
   // A stack keeps what calls before have left there, which looks like what somebody has written.
@@ -330,8 +333,16 @@ void check_written(Thread& thread, const Accumulator& accumulator, Location wher
                                          : "";
   thread.cluster.fail(
       thread,
-      print("wgmma: the product is added to accumulators that were never written (register %d%s): "
-            "clear them before the wgmma.fence, or let the first product overwrite them",
+      print(held == kUnwrittenLocal
+                ? "wgmma: the product is added to accumulators that were never written (register %d%s): "
+                  "clear them before the wgmma.fence, or let the first product overwrite them"
+            : held == kComputedFromUnwrittenLocal
+                ? "wgmma: the product is added to accumulators that were computed from a variable that "
+                  "nobody has written (register %d%s hold NaN): which variable was multiplied with them, or "
+                  "added to them, before it got a value?"
+                : "wgmma: the product is added to accumulators that hold the NaN of memory that nobody has "
+                  "written (register %d%s): what was loaded into them, multiplied with them or added to them "
+                  "before it was written?",
             first, others.c_str()),
       where);
 }
@@ -352,7 +363,7 @@ void check_untouched_since_fence(Thread& thread, const Accumulator& accumulator,
         thread,
         print("wgmma: accumulator register %d was written after the wgmma.fence at ", i) +
             to_string(thread.registers_at_fence.where()) + ": there it " +
-            (bits_of(held) == kNeverWritten ? "had never been written" : "held " + text(held)) +
+            (bits_of(held) == kUnwrittenLocal ? "had never been written" : "held " + text(held)) +
             ", now it holds " + text(accumulator.at(i)) +
             ". Only what is written before the fence is sure to reach the product",
         where);

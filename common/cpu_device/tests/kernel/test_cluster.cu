@@ -222,10 +222,11 @@ TEST_CASE("where a mask is wrong, it is said whom it names and who brought the b
     });
     CHECK_THAT(
         text,
-        ContainsSubstring("does its mask name a wrong block? Its mask 0b1") &&
-            ContainsSubstring(" sends it to block (") &&
-            ContainsSubstring(" has had all the 2048 bytes that its phase 0 expected without it, "
-                              "of block (") &&
+        ContainsSubstring("TMA multicast: does the mask 0b11 of block (0,0,0) (test_cluster.cu:") &&
+            ContainsSubstring(" name a wrong block? It sends to block (0,0,0) and block (1,0,0)\n") &&
+            ContainsSubstring("more bytes are sent to full of block (1,0,0) (") &&
+            ContainsSubstring(") than the 2048 that its phase 0 expected: that line also sends to block "
+                              "(1,0,0) with the mask 0b10\n") &&
             ContainsSubstring(" warp 0 (2048 bytes of a TMA multicast of a box of 16 rows with mask 0b1"));
     CHECK_THAT(text, !ContainsSubstring("sender is ahead"));
   }

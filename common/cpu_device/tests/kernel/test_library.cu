@@ -15,6 +15,7 @@
 #include <cuda/ptx>
 #include <vector>
 
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 
 using namespace cpu_device;
@@ -126,7 +127,7 @@ TEST_CASE("wmma names accumulators that were never written, and lanes that are m
       wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> a;
       wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::row_major> b;
       wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
-      std::memset(&sum, 0xff, sizeof sum);
+      for (float& x : sum.x) std::memcpy(&x, &cpu_device::kUnwrittenLocal, sizeof x);
       if (fill) wmma::fill_fragment(sum, 0.0f);
       wmma::load_matrix_sync(a, ones.data(), 16);
       wmma::load_matrix_sync(b, ones.data(), 16);

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/mma_sync.cuh"
@@ -141,7 +142,8 @@ TEST_CASE("mma.sync that adds to accumulators that were never written is named")
   const auto kernel = [](bool clears) {
     return [=] {
       float d[8];
-      std::memset(d, clears ? 0 : 0xff, sizeof d);  // local variables hold that until they are written
+      const uint32_t fresh[] = {clears ? 0 : cpu_device::kUnwrittenLocal};
+      for (float& x : d) std::memcpy(&x, fresh, sizeof x);
       const uint32_t a[4] = {};
       ptx::mma_m16n8k16(d, a, 0, 0);
       ptx::mma_m16n8k16(d + 4, a, 0, 0);

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/fence.cuh"
@@ -241,7 +242,10 @@ void fill(float (&d)[32], float value) {
 }
 
 /// What local variables hold until they are written.
-void make_fresh(float (&d)[32]) { std::memset(d, 0xff, sizeof d); }
+template <size_t count>
+void make_fresh(float (&d)[count]) {
+  for (float& x : d) std::memcpy(&x, &cpu_device::kUnwrittenLocal, sizeof x);
+}
 
 template <class Body>
 std::string blame_with_tiles(const Schedule& schedule, Body body) {
@@ -285,6 +289,20 @@ void clear_all_but_one(const ZeroTiles& tiles) {
   ptx::wgmma_fence();
   tiles.start(d);
   ptx::wgmma_wait_group<0>();
+}
+
+/// @param writes_factor_first whether the factor is written before the sums are multiplied by it
+void rescale(const ZeroTiles& tiles, bool writes_factor_first) {
+  float d[32], factor[1];
+  fill(d, 0);
+  make_fresh(factor);
+  if (writes_factor_first) factor[0] = 2;
+  for (float& x : d) x *= factor[0];
+  factor[0] = 2;
+  ptx::wgmma_fence();
+  tiles.start(d);
+  ptx::wgmma_wait_group<0>();
+  ptx::keep_in_registers(d);
 }
 
 }  // namespace
@@ -403,6 +421,17 @@ TEST_CASE("accumulators that were never written are named where a product is add
     // What a call before has left in the registers looks as if it were written.
     CHECK_THAT(blame_with_tiles(schedule, leave_two),
                ContainsSubstring("that were never written (register 7 and at least 1 more of 32)"));
+  }
+}
+
+TEST_CASE("accumulators that were multiplied by what nobody has written are told from those never written") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    const std::string text =
+        blame_with_tiles(schedule, [](const ZeroTiles& tiles) { rescale(tiles, false); });
+    CHECK_THAT(text, ContainsSubstring("the product is added to accumulators that were computed from a "
+                                       "variable that nobody has written (register 0 and 31 more hold NaN)"));
+    CHECK_THAT(text, !ContainsSubstring("never written"));
+    CHECK(blame_with_tiles(schedule, [](const ZeroTiles& tiles) { rescale(tiles, true); }) == "");
   }
 }
 
