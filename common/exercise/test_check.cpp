@@ -140,7 +140,7 @@ TEST_CASE("Memory that was never written is called so, and counted") {
   Comparison c = right_result(128, 0);
   for (size_t i = 64; i < 128; ++i) c.got[i] = NAN;
   CHECK(describe_wrong_values(c) ==
-        "element 64 of y is NaN, as memory is that nobody has written yet, must be 65; "
+        "element 64 of y is NaN, which marks memory that was never written, must be 65; "
         "64 of 128 elements are wrong, all in elements 64 to 127");
 }
 

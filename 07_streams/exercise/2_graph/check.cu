@@ -41,7 +41,7 @@ void run(int rounds) {
                "round {} was collected, and {} prepared: the data of every round must be written before it",
                collected, prepared));
     expect(is_done(round),
-           "y is read while the round is still under way: what must the host wait for before it collects?");
+           "y is read while the round is still in flight: what must the host wait for before it collects?");
     for (float& value : values) value = 2 * value + 1;
     y.expect_equal(values);
   };

@@ -198,7 +198,7 @@ void check() {
   expect_predicted(
       "kOneSlotFewer", exercise::kOneSlotFewer, one_slot_fewer,
       {{enough, "with a slot fewer the upload waits for a download, and the next kernel for that upload"},
-       {in_turn, "two batches are still under way at one time"},
+       {in_turn, "two batches are still in flight at one time"},
        {"draw the first four batches: when does each upload find its slot free?"}},
       kTolerance);
 
