@@ -1,6 +1,6 @@
 /// @file
-/// Which of the calls of an exercise make the host wait. A check includes this before the exercise: from here
-/// on the calls are macros that note their name first. So it works on a GPU, too, which counts nothing.
+/// Notes an exercise's calls that make the host wait. A check includes this before the exercise: from here on
+/// the calls are macros that note their names first. So it also works on a GPU, which does not count them.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-// Their own waits are not the exercise's.
+// These headers' waits are not the exercise's.
 #include "07_streams/pinned_ring.hpp"
 #include "common/cuda/cuda_handles.hpp"
 #include "common/cuda/device_buffer.hpp"
@@ -25,7 +25,7 @@ inline std::vector<std::string>& noted_host_waits() {
 }
 inline void note_host_wait(const char* name) { noted_host_waits().emplace_back(name); }
 
-/// Those of `body`.
+/// The names of the calls in `body`.
 inline std::vector<std::string> host_waits_of(const std::function<void()>& body) {
   noted_host_waits().clear();
   body();
@@ -34,7 +34,7 @@ inline std::vector<std::string> host_waits_of(const std::function<void()>& body)
 
 }  // namespace lesson07
 
-// A macro is not expanded within itself: what follows the comma is CUDA's call.
+// A macro is not expanded within itself, so the call after the comma is CUDA's.
 #define cudaDeviceSynchronize() (::lesson07::note_host_wait("cudaDeviceSynchronize"), cudaDeviceSynchronize())
 #define cudaStreamSynchronize(...) \
   (::lesson07::note_host_wait("cudaStreamSynchronize"), cudaStreamSynchronize(__VA_ARGS__))

@@ -10,8 +10,8 @@
 
 namespace ladder {
 
-/// A Guarded that also tells, without its lock, what the value was when the lock was last given back: so a
-/// `take` may ask that is called in update().
+/// A Guarded that also returns, without its lock, the value at the last release of the lock, so that a `take`
+/// that is called in update() can read it.
 template <class T>
 class WatchedGuarded {
  public:

@@ -1,5 +1,5 @@
 /// @file
-/// Which kernels an exercise launches, and in which streams. A check includes this before the exercise.
+/// Notes an exercise's kernel launches and their streams. A check includes this before the exercise.
 #pragma once
 #include <cuda_runtime.h>
 
@@ -10,7 +10,7 @@
 
 namespace ladder {
 
-/// Called after each launch of the exercise, where it is set.
+/// The function that is called after each launch of the exercise, if it is set.
 inline std::function<void(const void* kernel, cudaStream_t stream)>& after_launch() {
   static std::function<void(const void*, cudaStream_t)> function;
   return function;

@@ -34,7 +34,7 @@ void expect_equal_or_explain(const Values& output, const std::vector<T>& expecte
   }
 }
 
-/// Calls `body`. @throws NotYet with `sentence` instead of the device's report if threads wait for ever.
+/// Calls `body`. @throws NotYet with `sentence` instead of the device's report if threads wait forever.
 /// Below it stand the two lines of the CPU device's report that say where, and who does not come. Where the
 /// second of these asks about the cause, they stand in place of the question that ends the sentence.
 inline void unless_deadlocked(const std::string& sentence, const std::function<void()>& body) {

@@ -97,7 +97,8 @@ void expect_predicted_parity(const std::string& name, int64_t predicted, int64_t
   if (predicted != 0 && predicted != 1)
     note_or_throw(&Noted::wrong, fmt::format("{} is {}, but a parity is 0 or 1", name, predicted));
   else if (predicted != right)
-    note_or_throw(&Noted::parities, fmt::format("{} is not what the role waits for: {}", name, question));
+    note_or_throw(&Noted::parities,
+                  fmt::format("{} is not the parity that the role waits for: {}", name, question));
 }
 
 }  // namespace ladder::exercise

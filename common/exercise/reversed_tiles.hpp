@@ -25,7 +25,7 @@ void reverse(LaunchReverse launch, int tiles) {
   y.expect_equal(expected);
 }
 
-/// Rings that are filled never, once and often, by every schedule; and copies that overlap.
+/// Fewer tiles than slots, as many and more, by every schedule, and copies that overlap.
 template <int kTile>
 void check_reversed_tiles(LaunchReverse launch) {
   // Where rings go wrong: around the number of slots, and on their second and third lap.
@@ -33,10 +33,11 @@ void check_reversed_tiles(LaunchReverse launch) {
   constexpr int kTiles = 16, kLatency = 700;  // cycles of the CPU device's clock that a copy takes
   const auto counters = counted([&] { reverse<kTile>(launch, kTiles); });
   if (!counters) return;
-  expect(counters->cycles < kTiles * kLatency / 2,
-         fmt::format("y is right, but {} tiles take {} cycles, and a copy alone {}: how many are on their "
-                     "way at a time?",
-                     kTiles, static_cast<int>(counters->cycles), kLatency));
+  expect(
+      counters->cycles < kTiles * kLatency / 2,
+      fmt::format("y is right, but {} tiles take {} cycles, and a copy alone {}: how many are in flight at "
+                  "a time?",
+                  kTiles, static_cast<int>(counters->cycles), kLatency));
 }
 
 }  // namespace ladder::exercise

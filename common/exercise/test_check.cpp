@@ -140,7 +140,7 @@ TEST_CASE("Memory that was never written is called so, and counted") {
   Comparison c = right_result(128, 0);
   for (size_t i = 64; i < 128; ++i) c.got[i] = NAN;
   CHECK(describe_wrong_values(c) ==
-        "element 64 of y is NaN, as memory is that nobody has written yet, must be 65; "
+        "element 64 of y is NaN, which marks memory that was never written, must be 65; "
         "64 of 128 elements are wrong, all in elements 64 to 127");
 }
 
@@ -257,8 +257,8 @@ TEST_CASE("Of a wrong parity nothing is said but what to ask") {
     CHECK_THROWS_MATCHES(expect_predicted_parity("kParity", predicted, right, "which lap is it?"), NotYet,
                          Message(sentence));
   };
-  says(0, 1, "kParity is not what the role waits for: which lap is it?");
-  says(1, 0, "kParity is not what the role waits for: which lap is it?");
+  says(0, 1, "kParity is not the parity that the role waits for: which lap is it?");
+  says(1, 0, "kParity is not the parity that the role waits for: which lap is it?");
   says(2, 0, "kParity is 2, but a parity is 0 or 1");
 }
 
@@ -290,7 +290,7 @@ TEST_CASE("All wrong numbers are said at once, and parities when every number is
        "kX is 0: write your prediction in the marked lines\n         kY is 30, too large: you forgot B");
   says(11, 30, 30, 0,
        "kX is 11, too large\n         kY is 30, too large: you forgot B\n"
-       "         kParity is not what the role waits for: which lap is it?");
+       "         kParity is not the parity that the role waits for: which lap is it?");
   says(10, 20, 30, 2, "kParity is 2, but a parity is 0 or 1");
   CHECK_THROWS_MATCHES(expect_predicted("kX", 11, 10, {}), NotYet, Message("kX is 11, too large"));
   CHECK_THROWS_AS(all_predicted([] { throw std::logic_error("the device's"); }), std::logic_error);

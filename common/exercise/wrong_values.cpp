@@ -59,7 +59,7 @@ class Reader {
     if (wrong_.empty()) return "";
     const float value = c_.got[wrong_[0]];
     std::string text = c_.place(wrong_[0]) + " is ";
-    text += std::isnan(value) ? "NaN, as memory is that nobody has written yet" : to_text(value);
+    text += std::isnan(value) ? "NaN, which marks memory that was never written" : to_text(value);
     text += ", must be " + to_text(c_.expected[wrong_[0]]);
     if (c_.expected.size() == 1) return text;
     text += "; " + describe_places("are wrong");

@@ -39,13 +39,13 @@ void check() {
   const Shape whole{16, 64, 16};
   const auto counters = ladder::exercise::counted([&] { multiply(whole); });
   if (!counters) return;
-  // A warp writes 32 elements of 2 bytes, two sectors; and in each step reads as much of B and a sector of A.
+  // A warp writes 32 elements of 2 bytes, two sectors. In each step it reads two sectors of B and one of A.
   const uint64_t warps = whole.m * whole.n / 32;
   const uint64_t fewest = warps * 2 + warps * whole.k * 3;
   const uint64_t sectors = counters->global_read_sectors + counters->global_write_sectors;
   ladder::exercise::expect(sectors <= fewest,
                            fmt::format("C is right, but warps touched {} sectors of memory where {} are "
-                                       "enough: which elements does a warp share?",
+                                       "enough: which elements does one warp access?",
                                        sectors, fewest));
 }
 

@@ -32,7 +32,7 @@ void check() {
   const uint64_t sectors = counters->global_read_sectors + counters->global_write_sectors;
   ladder::exercise::expect(sectors <= fewest,
                            fmt::format("y is right, but warps touched {} sectors of memory where {} are "
-                                       "enough: who else works on the same sector?",
+                                       "enough: which threads access the same sector?",
                                        sectors, fewest));
 }
 

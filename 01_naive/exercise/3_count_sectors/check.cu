@@ -17,8 +17,8 @@ using ladder::exercise::expect, ladder::exercise::expect_predicted;
 constexpr int kWarps = kM / kRows * (kN / kColumns);
 constexpr int kLanes = kRows * kColumns;
 
-/// The sectors of 32 bytes that all warps request, in one step or in all. @param byte_of(row, column, k) of C
-/// and of a step
+/// The sectors of 32 bytes that all warps request, in one step or in all. @param byte_of offset of the byte
+/// that the thread of C's element (row, column) accesses in step k
 template <class ByteOf>
 int sectors(int steps, ByteOf byte_of) {
   int count = 0;
@@ -53,8 +53,8 @@ void count(int pitch, int read, int written) {
             counted_written = static_cast<int>(counters->global_write_sectors);
   expect(
       counted_read == read && counted_written == written,
-      fmt::format("the kernel is not what it was: with a pitch of {} the CPU device counts {} sectors read "
-                  "and {} written, not {} and {}",
+      fmt::format("the kernel was changed: with a pitch of {} the CPU device counts {} sectors read and {} "
+                  "written, not {} and {}",
                   pitch, counted_read, counted_written, read, written));
 }
 
@@ -65,8 +65,8 @@ void check() {
   count(kWidePitch, a + wide_b, c);
 
   constexpr int kRowSectors = kRows * kK * kBytes / 32;  // rows 0 to 3 of A, or 4 to 7: whole sectors
-  const char* const one_step = "that is one step of all warps; there are as many steps as A has columns";
-  const char* const one_warp = "that is one warp; how many cover C?";
+  const char* const one_step = "that counts one step of all warps; there are as many steps as A has columns";
+  const char* const one_warp = "that counts one warp; how many warps cover C?";
   const char* const each_lane = "you counted a request for each lane; lanes in one sector share it";
   const char* const cached =
       "you counted every byte once; here a warp that needs a sector again requests it "
@@ -79,21 +79,22 @@ void check() {
        {kWarps * kRowSectors,
         "you counted each sector of a warp's rows once; the next step requests it again"},
        {kWarps * kK * kRowSectors,
-        "that is all that a warp's four rows lie in; in one step each row needs one element"},
+        "that counts all sectors of a warp's four rows; in one step each row needs one element"},
        {kWarps * kK * kLanes, each_lane},
        {kM * kK * kBytes / 32, cached}});
-  expect_predicted("kSectorsOfB", kSectorsOfB, b,
-                   {{kWarps * kK * 2, "that is a warp with 32 columns; this one has 8, of 2 bytes each"},
-                    {kWarps * kK * kRows,
-                     "you counted B once for each row of the warp; lanes below each other read the "
-                     "same element"},
-                    {b / kK, one_step},
-                    {b / kWarps, one_warp},
-                    {kWarps * kK * kLanes, each_lane},
-                    {kK * kN * kBytes / 32, cached}});
+  expect_predicted(
+      "kSectorsOfB", kSectorsOfB, b,
+      {{kWarps * kK * 2, "a warp with 32 columns requests that many; this one has 8, of 2 bytes each"},
+       {kWarps * kK * kRows,
+        "you counted B once for each row of the warp; lanes below each other read the "
+        "same element"},
+       {b / kK, one_step},
+       {b / kWarps, one_warp},
+       {kWarps * kK * kLanes, each_lane},
+       {kK * kN * kBytes / 32, cached}});
   expect_predicted(
       "kSectorsOfWideB", kSectorsOfWideB, wide_b,
-      {{b, "a row is 104 bytes now, so that rows begin anywhere in a sector: whose 16 bytes straddle two?"},
+      {{b, "a row is 104 bytes now, so rows begin anywhere in a sector: which rows' 16 bytes straddle two?"},
        {3 * b / 2, "fewer rows straddle two sectors: where do rows 0 to 3 begin?"},
        {2 * b, "not every row's 16 bytes straddle two sectors: where do rows 0 to 3 begin?"},
        {wide_b / kK, one_step},
@@ -102,7 +103,7 @@ void check() {
       "kSectorsOfC", kSectorsOfC, c,
       {{c * kK, "you counted C in every step; the sum is stored once"},
        {kWarps, "you counted one sector for a warp, but its lanes lie in four rows of C"},
-       {kWarps * 2, "that is a warp with one row and 32 columns; this one has four rows"},
+       {kWarps * 2, "a warp with one row and 32 columns requests that many; this one has four rows"},
        {c / kWarps, one_warp},
        {kWarps * kLanes, each_lane},
        {kM * kN * kBytes / 32, "two warps share each sector of C, and each of them writes its half"}});

@@ -33,15 +33,16 @@ void expect_grid(int m, int n, Extent block, int rows_each) {
   const std::string call = "grid_of" + arguments_of(m, n, block, rows_each),
                     threads = "a grid counts blocks, not threads";
   expect_returned(call + ".x", got.x, right.x,
-                  {{right.x - 1, "which block has the last columns?"},
-                   {right.x + 1, "the last block has no column of C"},
+                  {{right.x - 1, "which block covers the last columns?"},
+                   {right.x + 1, "the last block covers no column of C"},
                    {right.y, fmt::format("x counts along the columns of C, which are {}", n)},
                    {n, threads}});
-  expect_returned(call + ".y", got.y, right.y,
-                  {{blocks_over(m, block.y), "how many rows has a block whose threads compute several each?"},
-                   {right.y - 1, "which block has the last rows?"},
-                   {right.y + 1, "the last block has no row of C"},
-                   {m, threads}});
+  expect_returned(
+      call + ".y", got.y, right.y,
+      {{blocks_over(m, block.y), "how many rows does a block cover if each thread computes several?"},
+       {right.y - 1, "which block covers the last rows?"},
+       {right.y + 1, "the last block covers no row of C"},
+       {m, threads}});
 }
 
 void expect_idle(int m, int n, Extent block, int rows_each) {
@@ -49,8 +50,8 @@ void expect_idle(int m, int n, Extent block, int rows_each) {
   const int all = grid.x * block.x * grid.y * block.y;
   expect_returned("idle_threads" + arguments_of(m, n, block, rows_each),
                   exercise::idle_threads(m, n, block, rows_each), count_idle(m, n, block, rows_each, grid),
-                  {{all * rows_each - m * n, "that counts elements, and a thread may have several"},
-                   {all - m * n, "a thread may have several elements"},
+                  {{all * rows_each - m * n, "that counts elements, but a thread may compute several"},
+                   {all - m * n, "a thread may compute several elements"},
                    {all - n * (m / rows_each), "a thread with fewer than rows_each elements is not idle"},
                    {"which threads of the last blocks lie outside of C?"}});
 }

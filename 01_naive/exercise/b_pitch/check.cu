@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 01.b: every place in and around small matrices, and corners of one of 60000 rows.
+/// The check of exercise 01.b: all places in and around small matrices, and corners of one with 60000 rows.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"
@@ -14,8 +14,8 @@ std::string in_braces(const Matrix& matrix) {
   return fmt::format("{{{}, {}, {}}}", matrix.rows, matrix.columns, matrix.pitch);
 }
 
-/// Calls it with numbers that the compiler does not know, as in a kernel: of those that it knows it may
-/// compute a product beyond 2^31 in 64 bits.
+/// Calls the function through a volatile pointer, so that the compiler cannot fold the arguments. A folded
+/// product would hide an overflow of int.
 template <class Function, class... Arguments>
 int64_t call(Function* function, Arguments... arguments) {
   Function* volatile unknown = function;
@@ -26,13 +26,14 @@ void expect_index(const Matrix& matrix, int row, int column) {
   const int64_t there = int64_t{row} * matrix.pitch + column;
   const bool is_inside = row < matrix.rows && column < matrix.columns;
   const std::string outside = row < matrix.rows
-                                  ? "that element lies behind the row's end, and is not the matrix's"
+                                  ? "that element lies beyond the row's end, outside of the matrix"
                                   : "that row is below the last one";
   const std::vector<ladder::exercise::Slip> slips_inside{
-      {int64_t{row} * matrix.columns + column, "rows are a pitch apart, whatever part of it is the matrix's"},
-      {int64_t{column} * matrix.pitch + row, "that is column by column"},
-      {int64_t{column} * matrix.rows + row, "that is column by column"},
-      {static_cast<int32_t>(there), "an int ends at 2^31: in which type do you multiply?"},
+      {int64_t{row} * matrix.columns + column,
+       "rows are a pitch apart, however few of its elements belong to the matrix"},
+      {int64_t{column} * matrix.pitch + row, "that is column-major order"},
+      {int64_t{column} * matrix.rows + row, "that is column-major order"},
+      {static_cast<int32_t>(there), "an int holds at most 2^31 - 1: in which type do you multiply?"},
       {-1, "the matrix has that element"}};
   expect_returned(fmt::format("index_of({}, {}, {})", in_braces(matrix), row, column),
                   call(exercise::index_of, matrix, row, column), is_inside ? there : -1,
@@ -43,10 +44,11 @@ void expect_span(const Matrix& matrix) {
   const int64_t last = int64_t{matrix.rows - 1} * matrix.pitch + matrix.columns - 1;
   expect_returned(
       "span_of(" + in_braces(matrix) + ")", call(exercise::span_of, matrix), last + 1,
-      {{last, "that is the index of the last element: how many are there up to it?"},
-       {int64_t{matrix.rows} * matrix.pitch, "the span ends with the last element, and its row goes on"},
-       {int64_t{matrix.rows} * matrix.columns, "what lies between two rows counts, too"},
-       {static_cast<int32_t>(last + 1), "an int ends at 2^31: in which type do you multiply?"}});
+      {{last, "that is the index of the last element: how many elements are there up to it?"},
+       {int64_t{matrix.rows} * matrix.pitch,
+        "the span ends at the last element, not at the end of the last row's pitch"},
+       {int64_t{matrix.rows} * matrix.columns, "the span includes the elements between two rows"},
+       {static_cast<int32_t>(last + 1), "an int holds at most 2^31 - 1: in which type do you multiply?"}});
 }
 
 void check() {

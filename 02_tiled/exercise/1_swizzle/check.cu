@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 02.1: a place for each element, and no bank conflicts in any of the three patterns.
+/// The check of exercise 02.1: each element has a different place, and no pattern has bank conflicts.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -14,13 +14,13 @@ using ladder::exercise::counted, ladder::exercise::expect;
 
 constexpr int kElements = kSize * kSize;
 
-/// The learner's place of each element. A thread for each row.
+/// Writes the learner's place of each element; each thread handles a row.
 __global__ void write_places(int* places) {
   for (int column = 0; column < kSize; ++column)
     places[threadIdx.x * kSize + column] = exercise::place_of(threadIdx.x, column);
 }
 
-/// @throws NotYet unless every element has a place of its own in the tile
+/// @throws NotYet unless all elements have different places in the tile
 void expect_places() {
   ladder::DeviceBuffer<int> memory(kElements);
   ladder::launch(write_places, {.name = "write_places", .grid = dim3(1), .block = dim3(kSize)},
@@ -38,7 +38,7 @@ void expect_places() {
   }
 }
 
-/// The passes that the banks' conflicts cost. @throws NotYet unless the tile arrives as it was
+/// The additional wavefronts of bank conflicts. @throws NotYet unless the tile is copied unchanged
 uint64_t conflicts(Pattern writes, Pattern reads) {
   std::vector<float> tile(kElements);
   std::iota(tile.begin(), tile.end(), 0.0f);
@@ -55,16 +55,16 @@ void check() {
   const uint64_t of_rows = conflicts(Pattern::row, Pattern::row) / 2;
   const uint64_t of_columns = conflicts(Pattern::row, Pattern::column) - of_rows;
   const uint64_t of_fragments = conflicts(Pattern::row, Pattern::fragment) - of_rows;
-  const auto expect_none = [](uint64_t passes, const char* what, const char* question) {
-    expect(passes == 0,
-           fmt::format("every element has its place, but {} take {} passes where {} are enough: {}", what,
-                       kSize + passes, kSize, question));
+  const auto expect_none = [](uint64_t more, const char* what, const char* question) {
+    expect(more == 0,
+           fmt::format("all places are different, but {} take {} wavefronts where {} are enough: {}", what,
+                       kSize + more, kSize, question));
   };
-  expect_none(of_rows, "the 32 stores of a row each", "in which banks do the elements of one row lie?");
-  expect_none(of_columns, "the 32 loads of a column each",
-              "which rows have their element of column 0 in the same bank?");
-  expect_none(of_fragments, "the 32 loads of a fragment each",
-              "four columns of row 0 take four neighbouring banks; which do they take in row 1?");
+  expect_none(of_rows, "the 32 stores of rows", "in which banks do the elements of one row lie?");
+  expect_none(of_columns, "the 32 loads of columns",
+              "in which rows do the elements of column 0 lie in the same bank?");
+  expect_none(of_fragments, "the 32 loads of fragments",
+              "four columns of row 0 lie in four neighbouring banks; in which banks do they lie in row 1?");
 }
 
 }  // namespace

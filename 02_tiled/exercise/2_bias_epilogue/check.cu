@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 02.2: the bias of its column on every element, rounded once, and nothing outside of
-/// C.
+/// The check of exercise 02.2: every element has the bias of its column and is rounded once; nothing is
+/// written outside of C.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"

@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 02.3: tiles of A value by value, what their loads take, and the product.
+/// The check of exercise 02.3: all values of A's tiles, the sectors that their loads touch, and the product.
 #include EXERCISE
 
 #include <sstream>
@@ -10,7 +10,7 @@ namespace {
 
 using exercise::kTile, exercise::Problem;
 
-/// `to` becomes A as load_a() makes it, [M, K rounded up to whole tiles]; a block for each tile.
+/// Stores A as load_a() makes it in `to`, [M, K rounded up to whole tiles]. Each block handles a tile.
 __global__ void widen(const Problem p, __nv_bfloat16* to) {
   auto& smem = ladder::shared_storage<exercise::SharedStorage>();
   const int first_row = blockIdx.y * kTile.m, first_k = blockIdx.x * kTile.k;
@@ -29,7 +29,7 @@ class Inputs {
   Inputs(int M, int N, int K)
       : M_(M), N_(N), K_(K), b_(ladder::exercise::small_integers<__nv_bfloat16>(K * N, 2)) {
     const int groups = ladder::tiles_over(K, exercise::kGroup);
-    const int rows = ladder::tiles_over(M, kTile.m) * kTile.m;  // also those that nobody should read
+    const int rows = ladder::tiles_over(M, kTile.m) * kTile.m;  // also rows that load_a() must not read
     std::vector<__nv_fp8_e4m3> a(rows * K);
     for (int i = 0; i < rows * K; ++i) {
       a[i].__x = static_cast<__nv_fp8_storage_t>(0x38 + (i * 149 >> 3));  // all of them but NaN
@@ -84,11 +84,11 @@ class Inputs {
   ladder::DeviceBuffer<__nv_bfloat16> b_device_;
 };
 
-/// @throws NotYet with `question` where loads touch too many sectors
+/// @throws NotYet with `question` if loads touch too many sectors
 void load_in_few_sectors(int M, int K, const std::string& question) {
   const auto counters = ladder::exercise::counted([&] { Inputs(M, 1, K).widen_a(); });
   if (!counters) return;
-  // 32 bytes each; and one for the scales of a row in each tile.
+  // A sector has 32 bytes of A. The scales of a row in each tile need another one.
   const int enough = M * K / 32 + M * ladder::tiles_over(K, kTile.k);
   std::ostringstream sentence;
   sentence << "the tiles are right, but their loads touch " << counters->global_read_sectors
@@ -98,10 +98,10 @@ void load_in_few_sectors(int M, int K, const std::string& question) {
 
 void check() {
   Inputs(32, 1, 64).widen_a();
-  Inputs(70, 1, 272).widen_a();  // 32 x 64 leaves rows, columns and half a group over
+  Inputs(70, 1, 272).widen_a();  // no multiple of 32 x 64, and the last group is half full
   load_in_few_sectors(64, 256,
-                      "how much of A can a thread ask for at once, and which 16 bytes do its neighbours in "
-                      "the warp ask for?");
+                      "how much of A can a thread load at once, and which 16 bytes do its neighbours in the "
+                      "warp load?");
   load_in_few_sectors(1, 256, "which rows of a tile need no load?");
   ladder::exercise::on_every_schedule([] { Inputs(33, 40, 144).multiply(); });
 }

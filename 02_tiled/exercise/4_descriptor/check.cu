@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 02.4: the product by every schedule, with descriptors of the learner's own.
+/// The check of exercise 02.4: the product by every schedule, with the learner's descriptors.
 #include EXERCISE
 
 #include <fstream>
@@ -16,7 +16,7 @@ void expect_own_descriptor() {
   std::ostringstream text;
   text << std::ifstream(EXERCISE).rdbuf();
   ladder::exercise::expect(text.str().find("matrix_descriptor(") == std::string::npos,
-                           "the file calls matrix_descriptor(): read what it does, and put its bits together "
+                           "the file calls matrix_descriptor(): read that function, and build the descriptor "
                            "yourself");
 }
 
@@ -37,17 +37,17 @@ const Mistake kMistakes[] = {
     {[](int, int row, int k) { return k < exercise::kStep ? itself(0, row, k) : -1; },
      "that is the product of the first 16 columns of k alone: how many steps does the tile have?"},
     {[](int, int row, int k) { return k < kPanel ? itself(0, row, k) : -1; },
-     "that is the product of the first panel alone: k goes on in the second one"},
+     "that is the product of the first panel alone: k continues in the second one"},
     {[](int, int row, int k) { return itself(0, row, k % kPanel); },
      "that is the product of the first panel, twice: where does the second one begin?"},
     {[](int rows, int row, int k) {
        const int place = row * kPanel + k;  // after a row of a panel comes its next row
        return itself(0, place / kPanel % rows, place / (kPanel * rows) * kPanel + place % kPanel);
      },
-     "from k = 64 on that is the row below: 64 columns of k are a panel, where does the next one begin?"},
+     "from k = 64 on that is the row below: a panel has 64 columns of k; where does the next one begin?"},
 };
 
-/// C as bf16, where each product takes what `taken` says.
+/// C as bf16, where each product takes the elements that `taken` names.
 std::vector<__nv_bfloat16> product(const std::vector<float>& a, const std::vector<float>& b, TakenFor taken) {
   std::vector<__nv_bfloat16> c;
   for (int row = 0; row < kTile.m; ++row)

@@ -1,6 +1,5 @@
 /// @file
-/// The check of exercise 02.5: one step and several, by every schedule; and not more barriers than two a
-/// step.
+/// The check of exercise 02.5: one step and several, by every schedule, with at most two barriers a step.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -37,8 +36,8 @@ void check() {
   if (!counters) return;
   ladder::exercise::expect(
       counters->block_barriers <= 2 * kSteps + 1,
-      fmt::format("C is right, but {} steps take {} barriers: two a step are enough, where does the store of "
-                  "the scales lie between them?",
+      fmt::format("C is right, but {} steps execute {} barriers: two a step are enough. Between which two "
+                  "can the scales be stored?",
                   kSteps, counters->block_barriers));
 }
 

@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 02.b: elements of two tiles, those that the swizzle leaves alone first.
+/// The check of exercise 02.b: all elements of two tiles.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"
@@ -14,8 +14,8 @@ void expect_byte(int rows, int row, int column) {
   const int right = plain + ((column % 64 / 8) ^ (row % 8)) * 16 + within;
   expect_returned(
       fmt::format("byte_of({}, {}, {})", rows, row, column), exercise::byte_of(rows, row, column), right,
-      {{plain + column % 64 / 8 * 16 + within, "that is without the swizzle"},
-       {plain + ((column % 64 / 8) ^ row) * 16 + within, "eight chunks change places: XOR row % 8"},
+      {{plain + column % 64 / 8 * 16 + within, "that byte lacks the swizzle"},
+       {plain + ((column % 64 / 8) ^ row) * 16 + within, "the swizzle permutes eight chunks: XOR row % 8"},
        {row * 256 + (((column / 8) ^ row) % 8 + column / 64 * 8) * 16 + within,
         "the rows of a panel follow each other: where does the second panel begin?"},
        {right / 2, "that counts elements, not bytes"}});

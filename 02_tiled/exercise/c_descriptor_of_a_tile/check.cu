@@ -14,17 +14,17 @@ void expect_fields(uint32_t tile, int rows, int row, int k) {
   const std::string call = fmt::format(" of descriptor({:#x}, {}, {}, {})", tile, rows, row, k);
   expect_returned("the swizzle" + call, got >> 62, 1);
   expect_returned("the stride" + call, got >> 32 & 0x3FFF, 64,
-                  {{8, "that is one row of a panel; from eight rows to the next are eight of them"},
-                   {1024, "it is counted in units of 16 bytes"}});
-  // All bits but the start, the leading offset, the stride and the swizzle.
+                  {{8, "that is one row of a panel; the stride is eight rows"},
+                   {1024, "the stride is in units of 16 bytes"}});
+  // All bits except the start, the leading offset, the stride and the swizzle.
   constexpr uint64_t kOthers =
       ~(uint64_t{0x3FFF} | uint64_t{0x3FFF} << 16 | uint64_t{0x3FFF} << 32 | uint64_t{3} << 62);
   expect_returned("the part outside these fields" + call, static_cast<int64_t>(got & kOthers), 0,
-                  {{"bits 14-15, 30-31 and 46-61 are 0, the base offset (49-51) among them"}});
+                  {{"bits 14-15, 30-31 and 46-61, including the base offset (49-51), are 0"}});
   const uint32_t begin = tile + row * 128, right = begin + k / 64 * rows * 128 + k % 64 * 2;
   expect_returned(
       "the start" + call, got & 0x3FFF, (right & 0x3FFFF) >> 4,
-      {{right & 0x3FFF, "it is counted in units of 16 bytes"},
+      {{right & 0x3FFF, "the start is in units of 16 bytes"},
        {((begin + k / 64 * rows * 128 + k % 64) & 0x3FFFF) >> 4, "an element of k has 2 bytes"},
        {((begin + k * 2) & 0x3FFFF) >> 4, "after 64 columns of k comes the next panel: where does it begin?"},
        {((right - row * 128) & 0x3FFFF) >> 4, "that is row 0"}});

@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 03.1: the tiles, the handshake, and four of them on their way.
+/// The check of exercise 03.1: the tiles, the handshake, and four tiles in flight.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -16,18 +16,18 @@ void check() {
   const auto counters =
       ladder::exercise::counted([] { ladder::exercise::reverse<kTile>(exercise::launch_reverse, kTiles); });
   if (!counters) return;
-  // With all slots on their way, each lap takes a latency and the computing of a tile; with a slot less, as
-  // many laps more.
+  // With all slots in flight, each lap takes a latency and the time of one tile's computation. With one slot
+  // less there are more laps.
   ladder::exercise::expect(
       counters->cycles < 1.0 * kTiles * kLatency / (kSlots - 1),
       fmt::format(
           "y is right, but {} tiles take {} cycles, as with {} slots: does the copy of tile t + {} start "
-          "as soon as tile t is released?",
+          "as soon as tile t has been released?",
           kTiles, static_cast<int>(counters->cycles), kSlots - 1, kSlots));
   ladder::exercise::expect(
       counters->block_barriers < kTiles,
-      fmt::format("y is right, but {} tiles take {} barriers besides the four verbs: what "
-                  "would a barrier wait for that the verbs do not?",
+      fmt::format("y is right, but {} tiles execute {} barriers besides the four verbs: what would a barrier "
+                  "wait for that the verbs do not?",
                   kTiles, counters->block_barriers));
 }
 

@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 03.2: ragged ends, blocks of any size, negative numbers in all places; and copies
-/// that overlap.
+/// The check of exercise 03.2: sizes that are no multiple of the grid, blocks of any size, negative numbers
+/// in all places, and copies that overlap.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -39,8 +39,8 @@ void check() {
   expect(counters->async_copies > 0,
          "out is right, but nothing was copied asynchronously: start the next copies first");
   expect(counters->cycles < 0.75 * kRounds * kLatency,
-         fmt::format("out is right, but {} rounds take {} cycles, and a copy alone {}: which batches are on "
-                     "their way while you wait? Start the next copies before you wait for these",
+         fmt::format("out is right, but {} iterations take {} cycles, and a copy alone {}: which batches are "
+                     "in flight while you wait? Start the next copies before you wait for these",
                      kRounds, static_cast<int>(counters->cycles), kLatency));
 }
 

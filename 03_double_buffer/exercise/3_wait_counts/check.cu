@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 03.3: rings that are filled never, once and often; and copies that overlap.
+/// The check of exercise 03.3: fewer tiles than slots, as many and more, and copies that overlap.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -36,7 +36,7 @@ void check() {
       counters->cycles < 1.0 * kTiles * kLatency / (kSlots - 1),
       fmt::format(
           "out is right, but {} tiles take {} cycles, and a copy alone {}: at a wait, how many batches "
-          "were closed after the one that is needed?",
+          "have been committed after the one that is needed?",
           kTiles, static_cast<int>(counters->cycles), kLatency));
 }
 

@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 03.4: rings that are filled never, once and often, by every schedule; copies that
-/// overlap, and a barrier for each tile.
+/// The check of exercise 03.4: fewer tiles than slots, as many and more, by every schedule; copies that
+/// overlap, and one barrier for each tile.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -29,13 +29,13 @@ void check() {
   constexpr int kTiles = 4 * kSlots, kLatency = 700;  // cycles of the CPU device's clock that a copy takes
   const auto counters = ladder::exercise::counted([] { smooth(kTiles); });
   if (!counters) return;
-  expect(
-      counters->cycles < 1.0 * kTiles * kLatency / (kAhead - 1),
-      fmt::format("y is right, but {} tiles take {} cycles, and a copy alone {}: how many tiles are on their "
-                  "way while one is smoothed?",
-                  kTiles, static_cast<int>(counters->cycles), kLatency));
+  expect(counters->cycles < 1.0 * kTiles * kLatency / (kAhead - 1),
+         fmt::format(
+             "y is right, but {} tiles take {} cycles, and a copy alone {}: how many tiles are in flight "
+             "while one is smoothed?",
+             kTiles, static_cast<int>(counters->cycles), kLatency));
   expect(counters->block_barriers <= kTiles + 1,
-         fmt::format("y is right, but {} tiles take {} barriers: which two things can one barrier wait for?",
+         fmt::format("y is right, but {} tiles execute {} barriers: which two things can one barrier order?",
                      kTiles, counters->block_barriers));
 }
 

@@ -16,7 +16,7 @@ using ladder::exercise::expect, ladder::exercise::expect_predicted;
 constexpr double kLatency = 700, kBytesPerCycle = 42, kCyclesPerLoad = 5, kBarrier = 20;
 constexpr int kMin = 2, kMax = 8;  ///< slots
 
-/// What each further tile takes.
+/// The cycles of each further tile.
 using CyclesOfSlots = std::array<double, kMax + 1>;
 
 template <int kDepth>
@@ -29,7 +29,7 @@ double cycles(int tiles) {
   return counters ? counters->cycles : 0;
 }
 
-/// The closed form: computing, or kDepth - 1 loads on their way together, and a barrier until the next.
+/// The closed form: the maximum of the compute time and of a load's share with kDepth - 1 loads in flight.
 CyclesOfSlots computed() {
   const double load = kLatency + kTileBytes / kBytesPerCycle, compute = kCyclesPerLoad * kLoads + kBarrier;
   CyclesOfSlots each{};
@@ -38,7 +38,7 @@ CyclesOfSlots computed() {
   return each;
 }
 
-/// What the CPU device's clock says; else as computed.
+/// The cycles by the CPU device's clock; on a GPU, by the closed form.
 template <int kDepth = kMax>
 CyclesOfSlots measured() {
   if constexpr (kDepth < kMin) {
@@ -49,11 +49,10 @@ CyclesOfSlots measured() {
     const double further = cycles<kDepth>(kMany) - cycles<kDepth>(kFew);
     if (further > 0) {
       const double one = further / (kMany - kFew);
-      expect(
-          std::abs(one - each[kDepth]) < 0.05 * one,
-          fmt::format("the clock is not what it was: with {} slots each further tile takes {:.0f} cycles, by "
-                      "the closed form {:.0f}",
-                      kDepth, one, each[kDepth]));
+      expect(std::abs(one - each[kDepth]) < 0.05 * one,
+             fmt::format("the clock was changed: with {} slots each further tile takes {:.0f} cycles, by the "
+                         "closed form {:.0f}",
+                         kDepth, one, each[kDepth]));
       each[kDepth] = one;
     }
     return each;
@@ -62,38 +61,38 @@ CyclesOfSlots measured() {
 
 void check() {
   const CyclesOfSlots each = measured();
-  const double load = each[kMin] - kBarrier;  // one load on its way: each tile waits for all of it
+  const double load = each[kMin] - kBarrier;  // one load in flight: each tile waits for all of it
   const double compute = each[kMax];
   int slots = kMin;
   while (!(each[slots] < 1.02 * compute)) ++slots;
 
   constexpr double kTolerance = 0.05;
   expect_predicted("kLoadCycles", kLoadCycles, load,
-                   {{kLatency, "you forgot the time of the bytes, which come one after the other"},
+                   {{kLatency, "you forgot the transfer time of the bytes, which arrive one after the other"},
                     {kTileBytes / kBytesPerCycle, "you forgot the latency"}},
                    kTolerance);
-  expect_predicted(
-      "kComputeCycles", kComputeCycles, compute,
-      {{kCyclesPerLoad * kLoads, "you forgot the barrier"},
-       {kCyclesPerLoad * kLoads * kThreads, "you counted threads one after the other; they work together"}},
-      kTolerance);
+  expect_predicted("kComputeCycles", kComputeCycles, compute,
+                   {{kCyclesPerLoad * kLoads, "you forgot the barrier"},
+                    {kCyclesPerLoad * kLoads * kThreads,
+                     "you added the times of all threads; they work at the same time"}},
+                   kTolerance);
   expect_predicted("kSlots", kSlots, slots,
                    {{slots - 1,
-                     "with so many a copy is waited for in every step; you forgot the slot that is being "
+                     "with that many slots every step waits for a copy; you forgot the slot that is being "
                      "read, into which nothing is copied before the next barrier"},
                     {slots + 1, "fewer are enough"},
-                    {"how many loads must be on their way at a time?"}});
-  expect_predicted("kBytesOnTheirWay", kBytesOnTheirWay, (slots - 1) * kTileBytes,
-                   {{slots * kTileBytes, "you counted the slot that is being read as on its way"},
+                    {"how many loads must be in flight at the same time?"}});
+  expect_predicted("kBytesInFlight", kBytesInFlight, (slots - 1) * kTileBytes,
+                   {{slots * kTileBytes, "you counted the slot that is being read as in flight"},
                     {kLatency * kBytesPerCycle,
-                     "so many bytes memory could send in one latency, if the ring asked for them"},
-                    {kTileBytes, "that is one tile; how many are asked for before the first has landed?"}});
+                     "memory could send that many bytes in one latency, if the ring requested them"},
+                    {kTileBytes, "that is one tile; how many copies start before the first has landed?"}});
   expect_predicted(
       "kCyclesOneLess", kCyclesOneLess, each[slots - 1],
       {{(load + compute) / (slots - 1),
         "that is as if a slot were filled again as soon as its tile is done, not after the next barrier"},
-       {load / (slots - 1), "that is with all slots; with one less there is a load less on its way"},
-       {compute, "with one slot less a copy is waited for in every step"}},
+       {load / (slots - 1), "that is with all slots; with one slot less, one load less is in flight"},
+       {compute, "with one slot less every step waits for a copy"}},
       kTolerance);
 }
 

@@ -16,11 +16,11 @@ void expect_step(int step, int slots, int tiles) {
   const bool is_left = next < tiles;
   const std::string started = fmt::format("the copy of tile {} has been started before", got.loaded_tile);
   expect_returned(call + ".read_slot", got.read_slot, step % slots,
-                  {{step, fmt::format("there are {} slots: which tiles has slot 0?", slots)}});
+                  {{step, fmt::format("there are {} slots: which tiles does slot 0 hold?", slots)}});
   if (is_left)
     expect_returned(
         call + ".loaded_tile", got.loaded_tile, next,
-        {{step + slots, fmt::format("tile {} belongs into the slot that this step reads", step + slots)},
+        {{step + slots, fmt::format("the slot of tile {} is the one that this step reads", step + slots)},
          {-1, "there is a tile left"},
          {got.loaded_tile < next ? started : fmt::format("tile {} is not the next one", got.loaded_tile)}});
   else
@@ -29,8 +29,8 @@ void expect_step(int step, int slots, int tiles) {
         {{got.loaded_tile < tiles ? started : fmt::format("there is no tile {}", got.loaded_tile)}});
   expect_returned(
       call + ".loaded_slot", got.loaded_slot, is_left ? next % slots : -1,
-      {{step % slots, "this step reads that slot, and some warps may do so while the copy lands"},
-       {is_left ? "which slot has neither this step's tile nor one on its way?" : "no copy is started"}});
+      {{step % slots, "this step reads that slot, and some warps may read it while the copy lands"},
+       {is_left ? "which slot holds neither this step's tile nor one in flight?" : "no copy is started"}});
 }
 
 void check() {

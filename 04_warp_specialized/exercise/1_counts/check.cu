@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 04.1: runs what the exercise describes, and compares what it counted.
+/// The check of exercise 04.1: runs the kernel that the exercise describes, and compares its counts.
 #include EXERCISE
 
 #include "common/cuda/launch.cuh"
@@ -30,11 +30,11 @@ struct TensorMaps {
   CUtensorMap a, b;
 };
 
-/// What the block notes; arrivals and waits at `full` are those of slot 2.
+/// Counts of the block; loader_arrivals and reader_waits count at `full` of slot 2.
 struct Counts {
   int loader_arrivals, reader_waits;
   int releases[kSlots];
-  int first_waits;  ///< of the loader, that return before anybody has released the slot
+  int first_waits;  ///< waits of the loader that return before any release of the slot
   int bytes, boxes;
   int reader_parity, loader_parity;
 };
@@ -109,10 +109,10 @@ void check() {
   constexpr int64_t kBarriers = 2 * kSlots * sizeof(ptx::Mbarrier);
   expect_predicted(
       "shared_bytes", p.shared_bytes, sizeof(SharedStorage),
-      {{kB, "that is B in all three slots"},
-       {(kA + kB) / kSlots, "that is one slot, or A in all three"},
-       {(kA + kB) / 2, "these are the elements; bf16 has two bytes"},
-       {kA + kB, "that is the tiles; the barriers of the pipeline lie beside them"},
+      {{kB, "that counts B in all three slots only"},
+       {(kA + kB) / kSlots, "that counts one slot, or A in all three"},
+       {(kA + kB) / 2, "that counts elements; a bf16 has two bytes"},
+       {kA + kB, "that counts the tiles only; the struct also holds the pipeline's barriers"},
        {kA + kB + kBarriers / 2, "each slot has two barriers"},
        {kA + kB + kBarriers,
         "the sum is right, but a struct's size is a multiple of its alignment: which has a tile that "
@@ -120,40 +120,41 @@ void check() {
        {"add up the tiles of all slots and the barriers"}});
   const int phases = counts.reader_waits;
   expect_predicted("arrivals_full", p.arrivals_full, counts.loader_arrivals / phases,
-                   {{counts.boxes / kTiles, "copies count bytes, and arrive nowhere"},
-                    {counts.boxes / kTiles + 1, "copies count bytes, and arrive nowhere"},
+                   {{counts.boxes / kTiles, "a copy counts bytes, and is no arrival"},
+                    {counts.boxes / kTiles + 1, "a copy counts bytes, and is no arrival"},
                     {"how often does the loader arrive for one tile?"}});
   expect_predicted("arrivals_empty", p.arrivals_empty, counts.releases[2] / phases,
                    {{kReaders * ladder::kWarp, "all lanes wait, but a wait is no arrival"},
-                    {1, "that is one warp"},
+                    {1, "that counts one warp"},
                     {kReaders + 1, "the loader waits at this barrier, and a wait is no arrival"},
-                    {"how many threads give a slot back?"}});
+                    {"how many threads release a slot?"}});
   expect_predicted(
       "bytes_full", p.bytes_full, counts.bytes,
       {{kA / kSlots, "you counted A, not B"},
        {kB / kSlots, "you counted B, not A"},
        {counts.bytes / 2,
-        "these are the elements, or the half that lies inside the matrix; TMA counts bytes, of whole "
+        "that counts elements, or the half that lies inside the matrix; TMA counts the bytes of whole "
         "boxes"},
        {"how many bytes has a slot?"}});
   expect_predicted("boxes", p.boxes, counts.boxes,
-                   {{kTiles, "that is one for a tile"},
+                   {{kTiles, "that counts one box for each tile"},
                     {2 * kTiles, "a tile of B is wider than a box"},
                     {"how many boxes has a slot, and how many tiles are there?"}});
   expect_predicted("phases_of_slot_2", p.phases_of_slot_2, phases,
-                   {{kTiles, "that is the phases of all slots together"},
-                    {phases + 1, "which of the slots get one tile less than the others?"},
-                    {"which tiles come to slot 2?"}});
+                   {{kTiles, "that counts the phases of all slots"},
+                    {phases + 1, "which slots hold one tile less than the others?"},
+                    {"which tiles does slot 2 hold?"}});
   expect_predicted("first_waits", p.first_waits, counts.first_waits,
-                   {{1, "each slot has a barrier of its own"},
-                    {kTiles, "that is all of its waits"},
-                    {kTiles - counts.first_waits, "these are the waits that a release ends"},
+                   {{1, "each slot has a separate barrier"},
+                    {kTiles, "that counts all waits of the loader"},
+                    {kTiles - counts.first_waits, "that counts the waits that a release ends"},
                     {"on which lap has no slot been released yet?"}});
   expect_predicted_parity("reader_parity", p.reader_parity, counts.reader_parity,
                           "how often has the slot of tile 10 been filled before?");
-  expect_predicted_parity("loader_parity", p.loader_parity, counts.loader_parity,
-                          "for the release of which tile does the loader wait, and in which phase of `empty` "
-                          "does that fall?");
+  expect_predicted_parity(
+      "loader_parity", p.loader_parity, counts.loader_parity,
+      "for the release of which tile does the loader wait, and which phase of `empty` does "
+      "it complete?");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 04.4: matrices that fill their boxes, that stick out of them, and whose last boxes
-/// hold nothing of the matrix at all, by every schedule.
+/// The check of exercise 04.4, by every schedule: matrices that fill their boxes, whose boxes extend beyond
+/// them, and whose last boxes lie outside.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"
@@ -24,8 +24,8 @@ void add(int rows, int columns) {
 }
 
 void check() {
-  // Two tiles whose copies land late, with no race check: a barrier that waits for too few bytes is then
-  // named as that.
+  // Two tiles whose copies land late, without the race check, so that the report names a barrier that expects
+  // too few bytes.
   ladder::use_schedule({}, "round-robin/late");
   add(64, 256);
   for (const auto& [rows, columns] : {std::pair{64, 128}, {40, 200}, {150, 408}, {70, 136}})

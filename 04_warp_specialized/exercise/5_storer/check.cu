@@ -1,17 +1,17 @@
 /// @file
-/// The check of exercise 04.5: fewer tiles than staging tiles and more, the last of them ragged, by every
-/// schedule; a store in line while the one before is read; and no wait that is longer than it must be.
+/// The check of exercise 04.5: fewer tiles than staging tiles and more, the last one partial, by every
+/// schedule; a store starts while TMA reads the tile before; and no wait is longer than necessary.
 #include "common/ptx/tma.cuh"
 
 #ifdef CPU_DEVICE_WHERE
-/// What the storer calls, in its order. The exercise finds these functions first, and the others in ::ptx.
+/// Records the storer's calls. The exercise finds these functions first, and the others in ::ptx.
 namespace exercise::ptx {
 using namespace ::ptx;  // NOLINT(google-build-using-namespace)
 
 struct Storer {
   int started = 0, committed = 0;
   int known_read = 0;        ///< stores that the storer has waited for
-  int first_after_wait = 0;  ///< started when all before it were known to be read; 0: none
+  int first_after_wait = 0;  ///< first store that started after a wait for all stores before it; 0: none
 };
 inline Storer storer;
 
@@ -66,8 +66,8 @@ void expect_stores_in_line() {
   const int store = exercise::ptx::storer.first_after_wait;
   ladder::exercise::expect(
       store == 0,
-      fmt::format("C is right, but store {} is started only when the storer has waited until store "
-                  "{} has read its tile: what is the second staging tile for?",
+      fmt::format("C is right, but store {} starts only after the storer has waited until store {} has "
+                  "read its tile: what is the second staging tile for?",
                   store, store - 1));
 #endif
 }
@@ -75,15 +75,15 @@ void expect_stores_in_line() {
 void check() {
   for (const int rows : {64, 100, 128, 450}) ladder::exercise::on_every_schedule([&] { fill(rows); });
   expect_stores_in_line();
-  // How long tiles are kept, the clock can tell.
+  // The clock shows how long tiles are kept.
   constexpr int kTiles = 16, kLatency = 700;  // cycles of the CPU device's clock until a store is written
   const auto counters = ladder::exercise::counted([] { fill(kTiles * exercise::kTile); });
   if (!counters) return;
   ladder::exercise::expect(
       counters->cycles < kTiles * kLatency / 2,
       fmt::format(
-          "C is right, but {} tiles take {} cycles, and a store is written {} after its tile has been "
-          "read: for which of the two does a staging tile have to wait?",
+          "C is right, but {} tiles take {} cycles, and a store is written {} cycles after its tile has "
+          "been read: which of the two must come before the tile is released?",
           kTiles, static_cast<int>(counters->cycles), kLatency));
 }
 

@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 04.7: where the starter is right and where it is not, by every schedule; and no more
-/// tiles loaded than there are.
+/// The check of exercise 04.7: shapes for which the starter is right or wrong, by every schedule; and every
+/// tile is loaded once.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"

@@ -1,6 +1,6 @@
 /// @file
 /// The check of exercise 04.8: fewer tiles than slots, and laps of the ring, by every schedule; and loads
-/// that overlap.
+/// that overlap with reads.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"

@@ -17,9 +17,9 @@ void expect_bytes(ladder::TileShape tile, int rows, int columns, int k) {
       fmt::format("expected_bytes({{{}, {}, {}}}, {}, {}, {})", tile.m, tile.n, tile.k, rows, columns, k),
       exercise::expected_bytes(tile, rows, columns, k), right,
       {{right / 2, "an element has 2 bytes"},
-       {2 * tile.m * tile.k, "that is A alone"},
-       {2 * 64 * (tile.m + tile.k), "that is one box of each: how many boxes has the tile of B?"},
-       {inside, "what lies outside of a matrix is filled with zeros: are these no bytes?"}});
+       {2 * tile.m * tile.k, "that counts A alone"},
+       {2 * 64 * (tile.m + tile.k), "that counts one box of each: how many boxes has the tile of B?"},
+       {inside, "TMA fills elements outside of a matrix with zeros: does it count their bytes?"}});
 }
 
 void check() {

@@ -1,6 +1,5 @@
 /// @file
-/// The check of exercise 05.1: laps of the ring by every schedule, and as many cycles as a product in flight
-/// allows.
+/// The check of exercise 05.1: laps of the ring by every schedule, and the cycles with a product in flight.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -68,15 +67,14 @@ void pool(int tiles) {
   try {
     ladder::exercise::expect_equal_or_explain<decltype(out), float>(
         out, expected, [&](const std::vector<float>& got) { return explain(got, expected, of_tiles); });
-  } catch (const ladder::exercise::NotYet& not_yet) {  // all memory is written here: the NaN is of sums
+  } catch (const ladder::exercise::NotYet& not_yet) {  // all memory is written, so the NaN comes from sums
     const std::string what = not_yet.what();
     const size_t nan = what.find(" is NaN");
     if (nan == what.npos) throw;
     throw ladder::exercise::NotYet(
         what.substr(0, nan) +
-        " is NaN: the sums were read while a product was being written into them; "
-        "has the product been waited for whose sums are added up, or does the next "
-        "one write into the same accumulator?");
+        " is NaN: the sums were read while a wgmma was writing them. Did the thread wait for "
+        "the product whose sums it adds up, or does the next product use the same accumulator?");
   }
 }
 
@@ -84,14 +82,14 @@ void check() {
   for (const int tiles : {2, 8, 18}) ladder::exercise::on_every_schedule([&] { pool(tiles); });
   constexpr int kTiles = 16, kProduct = 256;  // cycles of the CPU device's clock
   constexpr int kEnough =
-      kTiles * kProduct + 2500;  // w and the first tile must come before, the last sums after
+      kTiles * kProduct + 2500;  // more for the loads of w and the first tile, and for the last sums
   const auto counters = ladder::exercise::counted([] { pool(kTiles); });
   if (!counters) return;
   ladder::exercise::expect(
       counters->cycles <= kEnough,
       fmt::format(
-          "out is right, but {} tiles take {} cycles, where {} are enough: what do the tensor cores do while "
-          "sums are added up?",
+          "out is right, but {} tiles take {} cycles, where {} are enough: which product runs while the "
+          "threads add up sums?",
           kTiles, static_cast<int>(counters->cycles), kEnough));
 }
 

@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 05.2: triangles of several widths, by every schedule; and no copy too many.
+/// The check of exercise 05.2: triangles of several widths, by every schedule; and no unnecessary copies.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -36,7 +36,7 @@ void multiply(const Work& work, int blocks) {
   c.expect_equal(expected);
 }
 
-/// The same; what is wrong begins with the depth.
+/// The same; the message begins with the depth.
 void multiply_named(const Work& work, int blocks) {
   ladder::exercise::in_case(
       fmt::format("with {} step(s) a tile and {} tiles for {} block(s)", work.k_steps, work.tiles, blocks),
@@ -47,12 +47,12 @@ void check() {
   for (const int k_steps : {1, 3, 2, 4, 5})
     ladder::exercise::on_every_schedule([&] { multiply_named({.tiles = 5, .k_steps = k_steps}, 2); });
   constexpr Work kCounted{.tiles = 5, .k_steps = 3};
-  constexpr uint64_t kEnough = 2 * (1 + 2 + 3 + 3 + 3);  // of a and b
+  constexpr uint64_t kEnough = 2 * (1 + 2 + 3 + 3 + 3);  // tiles of a and b
   const auto counters = ladder::exercise::counted([&] { multiply(kCounted, 2); });
   if (!counters) return;
   ladder::exercise::expect(
       counters->async_copies <= kEnough,
-      fmt::format("c is right, but {} tiles are copied, where {} are enough: what is in the others?",
+      fmt::format("c is right, but {} tiles are copied, where {} are enough: what do the others contain?",
                   counters->async_copies, kEnough));
 }
 

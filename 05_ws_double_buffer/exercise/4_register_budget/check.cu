@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 05.4: the product is right, nobody waits for registers for ever, and every role has
-/// as many as it needs.
+/// The check of exercise 05.4: the product is right, no warpgroup waits forever for registers, and every role
+/// has as many as it needs.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -15,10 +15,10 @@ using ladder::exercise::expect, ladder::exercise::NotYet;
 using Matrix = std::vector<__nv_bfloat16>;
 
 constexpr int rounded_up(int registers) { return (registers + 7) / 8 * 8; }
-constexpr int kAtLaunch = 65536 / exercise::kThreads / 8 * 8;  ///< of each thread
+constexpr int kAtLaunch = 65536 / exercise::kThreads / 8 * 8;  ///< registers of each thread
 constexpr int kLoader = rounded_up(exercise::kLoaderNeeds), kCompute = rounded_up(exercise::kComputeNeeds);
 
-/// Lowers every role to what it needs, which is an error where it has less.
+/// Lowers every role to the registers that it needs, which is an error if it has fewer.
 __global__ void __launch_bounds__(exercise::kThreads, 1) ask_who_has_what() {
   exercise::share_registers();
   if (threadIdx.x < exercise::kComputeThreads)
@@ -29,8 +29,8 @@ __global__ void __launch_bounds__(exercise::kThreads, 1) ask_who_has_what() {
 
 std::string describe(const char* role, int has, int needs) {
   if (has == kAtLaunch)
-    return fmt::format("no registers have been moved to a {} thread yet: it has {}, and needs {}", role, has,
-                       needs);
+    return fmt::format("setmaxnreg has not changed the registers of a {} thread yet: it has {}, but needs {}",
+                       role, has, needs);
   return fmt::format("a {} thread has {} registers, but needs {}", role, has, needs);
 }
 
@@ -77,10 +77,10 @@ void check() {
   const int given = exercise::kWarpgroups * kAtLaunch;
   expect(asked <= given,
          fmt::format(
-             "some warpgroup would wait for registers for ever: {} threads, one of each warpgroup, ask for "
-             "{} together, and the launch gave {} to each thread, {} in all",
+             "a warpgroup would wait forever for registers: {} threads, one of each warpgroup, request {} "
+             "in total, but the launch allocated {} to each thread, {} in total",
              exercise::kWarpgroups, asked, kAtLaunch, given));
-  if (ladder::on_cpu_device()) expect_enough();  // a GPU would not tell
+  if (ladder::on_cpu_device()) expect_enough();  // a GPU does not report it
   multiply(1);
   ladder::exercise::on_every_schedule([] { multiply(3); });
 }

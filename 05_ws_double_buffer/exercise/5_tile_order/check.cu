@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 05.5: every tile once, and waves that share what they read.
+/// The check of exercise 05.5: every tile once, and waves that share their strips.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -27,7 +27,7 @@ std::vector<exercise::Tile> tiles_of(const Order& order) {
   return tiles;
 }
 
-/// @throws NotYet unless every tile comes once
+/// @throws NotYet unless every tile occurs once
 void expect_all_tiles(const Order& order) {
   std::map<std::pair<int, int>, int> index_of;
   const std::vector<exercise::Tile> tiles = tiles_of(order);
@@ -38,13 +38,13 @@ void expect_all_tiles(const Order& order) {
                     order.columns, order.group, i, row, column);
     expect(row >= 0 && row < order.rows && column >= 0 && column < order.columns, what + "is outside");
     const auto [before, is_new] = index_of.insert({{row, column}, i});
-    expect(is_new, fmt::format("{}index {} is already", what, before->second));
+    expect(is_new, fmt::format("{}is also the tile of index {}", what, before->second));
   }
 }
 
-/// Strips of A and B that L2 brings from memory: those that a wave of `wave` tiles needs and the wave before
-/// has not left there. L2 has room for `room` strips; a wave that needs more leaves none.
-int strips_brought(const Order& order, int wave, size_t room) {
+/// Strips of A and B that L2 loads from memory: each wave of `wave` tiles loads the strips that the wave
+/// before has not left in L2. L2 has room for `room` strips; a wave that needs more leaves none.
+int strips_loaded(const Order& order, int wave, size_t room) {
   const std::vector<exercise::Tile> tiles = tiles_of(order);
   std::set<int> rows_in_l2, columns_in_l2;
   int strips = 0;
@@ -66,10 +66,10 @@ int strips_brought(const Order& order, int wave, size_t room) {
 void check() {
   for (const Order& order : {Order{4, 4, 2}, Order{5, 3, 2}, Order{7, 9, 4}, Order{3, 8, 16}, Order{6, 5, 1}})
     expect_all_tiles(order);
-  // Waves of 16 tiles: squares of 4 x 4. Only the first has a new strip on both sides.
+  // Waves of 16 tiles are squares of 4 x 4. Only the first needs new strips of both A and B.
   constexpr Order kSquare{16, 16, 4};
   constexpr int kWave = 16, kWaves = 16, kRoom = 8, kMin = 4 + 4 * kWaves;
-  const int strips = strips_brought(kSquare, kWave, kRoom);
+  const int strips = strips_loaded(kSquare, kWave, kRoom);
   expect(
       strips <= kMin,
       fmt::format(

@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 05.6: runs the blocks, and compares what they count with what was predicted.
+/// The check of exercise 05.6: runs the blocks, and compares their counts with the predictions.
 #include EXERCISE
 
 #include <numeric>
@@ -48,39 +48,40 @@ void check() {
   const Counted counted = run<2>();
   const int waves = static_cast<int>(counted.tiles.front());
   expect_predicted("kWaves", kWaves, waves,
-                   {{kTiles / kMultiprocessors, "what remains after the full waves is a wave, too"},
-                    {kTiles, "these are the tiles of all blocks"}});
+                   {{kTiles / kMultiprocessors, "the tiles that remain after the full waves are a wave, too"},
+                    {kTiles, "that counts the tiles of all blocks"}});
   expect_predicted("kLastBlockTiles", kLastBlockTiles, static_cast<int>(counted.tiles.back()),
                    {{waves, "the last wave has no tile for it"}});
   const int total = sum(counted.tiles);
   constexpr double kEitherWayOfRounding = 0.01;
-  expect_predicted("kUsed", kUsed, 100.0 * total / (waves * kMultiprocessors),
-                   {{100.0 * (total % kMultiprocessors) / kMultiprocessors, "that is the last wave alone"},
-                    {100, "some multiprocessors wait for the last wave"}},
-                   kEitherWayOfRounding);
+  expect_predicted(
+      "kUsed", kUsed, 100.0 * total / (waves * kMultiprocessors),
+      {{100.0 * (total % kMultiprocessors) / kMultiprocessors, "that is the share of the last wave only"},
+       {100, "some multiprocessors idle in the last wave"}},
+      kEitherWayOfRounding);
 
   constexpr int kSlotBytes = kStepElements * 2, kOfC = kTile.m * kTile.n * 2;
   expect_predicted("kMaxSlots", kMaxSlots, most_slots(),
-                   {{kSharedBytes / kSlotBytes, "beside the tile of C there is less room"},
+                   {{kSharedBytes / kSlotBytes, "the tile of C needs shared memory, too"},
                     {(kSharedBytes - 2 * kOfC) / kSlotBytes, "c is staged in bf16, not in fp32"}});
-  run<most_slots()>();  // does fit
+  run<most_slots()>();  // shows that it fits
 
   constexpr int kAllSteps = kTiles * kSteps;
   expect_predicted("kCopies", kCopies, sum(counted.copies),
                    {{2 * kAllSteps, "a box has at most 64 columns, the swizzled row of a panel"},
                     {kAllSteps, "a step has copies of A and of B"},
-                    {4 * kSteps, "these are the copies of one tile"},
+                    {4 * kSteps, "that counts the copies of one tile"},
                     {4 * kTiles, "a tile has several steps"}});
   expect_predicted(
       "kBytesFromL2", kBytesFromL2, sum(counted.bytes),
-      {{2 * (kM * kK + kK * kN), "you counted each matrix once, but each tile brings its strips again"},
+      {{2 * (kM * kK + kK * kN), "you counted each matrix once, but each tile loads its strips again"},
        {kAllSteps * kStepElements, "you counted elements, and bf16 has two bytes"},
        {2 * (kM * kK * kColumns + kK * kN), "you counted B once, and A once for each column of tiles"},
        {2 * (kM * kK + kK * kN * kRows), "you counted A once, and B once for each row of tiles"},
        {2 * kAllSteps * kTile.m * kTile.k, "you forgot B"},
        {2 * kAllSteps * kTile.k * kTile.n, "you forgot A"},
        {2 * kTiles * kStepElements, "a tile has several steps"},
-       {2 * kSteps * kStepElements, "these are the bytes of one tile"}});
+       {2 * kSteps * kStepElements, "that counts the bytes of one tile"}});
 }
 
 }  // namespace

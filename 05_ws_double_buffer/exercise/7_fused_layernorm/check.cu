@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 05.7: against a plain computation on the host, one part of the layer after the
-/// other, ragged edges included; and whole sectors.
+/// The check of exercise 05.7: compares with a simple computation on the host, adding one part of the layer
+/// after the other, partial tiles included; and whole sectors.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -31,8 +31,7 @@ struct Inputs {
   Vector w, bias = Vector(n, to_bf16(0));
 };
 
-/// The layer as its definition says, rounded to bf16 between layernorm and linear as the tensor cores want
-/// it.
+/// The layer by its definition, rounded to bf16 between layernorm and linear, as tensor cores take it.
 Vector reference(const Inputs& inputs, bool with_gelu) {
   const auto& [m, n, x, gamma, beta, w, bias] = inputs;
   Vector out;
@@ -81,8 +80,8 @@ void run(const Inputs& inputs, float tolerance, Gelu gelu) {
   }
 }
 
-/// Every second element of all rows is `even`, the others are `odd`. The normalised elements are added with
-/// such signs that each counts 128 times in out: one rounding step of a normalised element is 0.5 there.
+/// Every second element of all rows is `even`, the others are `odd`. The signs in w add the magnitudes of all
+/// 128 normalised elements, so one rounding step of a normalised element is 0.5 in out.
 void run_rows_of(float even, float odd) {
   Inputs inputs{.m = 5, .n = 8, .x = {}, .w = {}};
   for (int i = 0; i < inputs.m * kK; ++i) inputs.x.push_back(to_bf16(i % 2 ? odd : even));
@@ -92,7 +91,7 @@ void run_rows_of(float even, float odd) {
 
 enum Parts { kNoBias, kBias, kBiasGammaBeta };
 
-/// Numbers everywhere, but only in these parts.
+/// Random x and w, and random values in these parts.
 void run_random(int m, int n, Parts parts = kBiasGammaBeta, Gelu gelu = Gelu::demanded) {
   Inputs inputs{.m = m, .n = n, .x = random_vector(m * kK, 1, 1, 3), .w = random_vector(kK * n, 4, 0.03125f)};
   if (parts >= kBias) inputs.bias = random_vector(n, 5, 0.25f);

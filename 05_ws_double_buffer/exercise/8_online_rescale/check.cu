@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 05.8: keys one by one with scores that rise and fall, and lanes that add up.
+/// The check of exercise 05.8: one lane merges keys whose scores rise and fall, and lanes merge their parts.
 #include EXERCISE
 
 #include <algorithm>
@@ -47,14 +47,14 @@ void check() {
   std::vector<float> rising;
   for (int key = 0; key < 40; ++key) rising.push_back(.5f * float(key) - 3);
   const std::vector<float> falling(rising.rbegin(), rising.rend());
-  attend({2}, 1, "one key", "a part of no key takes in a part of one");
-  attend({2, 2, 2}, 1, "three keys with the same score", "each weighs 1");
-  attend(rising, 1, "scores that rise", "what was added up is relative to the maximum of then");
-  attend(falling, 1, "scores that fall", "what comes in is relative to a maximum of its own, a smaller one");
+  attend({2}, 1, "one key", "a part without a key merges a part with one");
+  attend({2, 2, 2}, 1, "three keys with the same score", "each has the weight 1");
+  attend(rising, 1, "scores that rise", "the old sum is relative to an old, smaller maximum");
+  attend(falling, 1, "scores that fall", "the new part's sum is relative to its own, smaller maximum");
   attend({300, 500, 400}, 1, "scores of 300 to 500", "an exponential has overflowed");
-  attend(rising, ladder::kWarp, "40 keys over 32 lanes", "parts of several keys");
+  attend(rising, ladder::kWarp, "40 keys over 32 lanes", "the parts have several keys");
   attend({1, 3, 2}, ladder::kWarp, "three keys over 32 lanes",
-         "most lanes have no key, and infinity minus infinity is no number");
+         "most lanes have no key, and infinity minus infinity is NaN");
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace {
 using ladder::exercise::expect_returned;
 
 void check() {
-  // With one product in flight "the own step" and "the oldest that is unfinished" are the same: that comes
+  // With one product in flight "this step" and "the oldest unfinished step" are the same, so that case comes
   // last.
   for (const int in_flight : {0, 2, 3, 1})
     for (int step = 0; step < 8; ++step) {
@@ -20,15 +20,15 @@ void check() {
       if (right >= 0 && returned == -1)
         expect_returned(call, returned, right, {{fmt::format("the product of step {} has finished", right)}});
       expect_returned(call, returned, right,
-                      {{step + 1, "its product has not been started"},
-                       {step, "its product has been started, and may be unfinished"},
-                       {step - in_flight, "there is no such step: what has been read so far?"},
-                       {step - in_flight + 1, "that product may be the oldest that is unfinished"}});
+                      {{step + 1, "its product has not started"},
+                       {step, "its product has started, and may be unfinished"},
+                       {step - in_flight, "there is no such step: which slots have been read so far?"},
+                       {step - in_flight + 1, "that product may be the oldest unfinished one"}});
       expect_returned(fmt::format("released_after({}, {})", step, in_flight),
                       exercise::released_after(step, in_flight), std::min(step, in_flight),
                       {{0, "their products are unfinished when the loop ends"},
                        {in_flight, "the loop was shorter than that"},
-                       {step, "the loop has released slots, too"}});
+                       {step, "the loop has already released slots"}});
     }
 }
 

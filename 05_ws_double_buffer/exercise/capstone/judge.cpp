@@ -1,5 +1,5 @@
 /// @file
-/// What the checks of the capstone's stages ask of the learner's kernel.
+/// The requirements of the capstone's stages, which their checks test.
 #include "05_ws_double_buffer/exercise/capstone/judge.hpp"
 
 #include <fmt/core.h>
@@ -38,17 +38,17 @@ struct Shape {
   int steps() const { return tiles_over(k, kTileK); }
 };
 
-/// What C may be instead, and what is said of it then.
+/// A known wrong result, and its message.
 struct Slip {
   std::function<bool(const Output<__nv_bfloat16>&)> fits;
   std::string sentence;
 };
 
-/// Where the boxes of a step begin: where they must, with row and column exchanged, or along K at the number
-/// of the step, not at that of its first column.
+/// Where the boxes of a step begin: at the right coordinates, with row and column swapped, or along K at the
+/// number of the step, not at its first column.
 enum class Boxes { right, exchanged, at_step };
 
-/// One product, its inputs in device memory.
+/// One product, with its inputs in device memory.
 class Problem {
  public:
   explicit Problem(const Shape& shape)
@@ -60,8 +60,8 @@ class Problem {
 
   Matrix zeros() const { return Matrix(size_t(shape_.m) * shape_.n, ladder::to_bf16(0)); }
 
-  /// The first columns of A, again and again; 0 for those that A lacks. Or, `as_it_lies`, what lies in their
-  /// place in the swizzled tile.
+  /// The first columns of A, repeated; 0 for columns that A lacks. With `as_it_lies`, the elements at these
+  /// places of the swizzled tile.
   Matrix columns_of_a(bool as_it_lies = false) const {
     constexpr int kChunk = 8;
     Matrix c;
@@ -88,7 +88,7 @@ class Problem {
     return c;
   }
 
-  /// columns_of_a() if the box of A begins at the row and the column that the other one should be.
+  /// columns_of_a() if row and column of the box of A are swapped.
   Matrix columns_of_a_exchanged() const {
     Matrix c;
     for (int row = 0; row < shape_.m; ++row)
@@ -115,7 +115,7 @@ class Problem {
     return c;
   }
 
-  /// Is C written just where it would be if boxes of 128 x 64 were stored with row and column exchanged?
+  /// Whether C is written exactly where boxes of 128 x 64 lie if they are stored with row and column swapped.
   bool is_stored_exchanged(const Output<__nv_bfloat16>& c, const Matrix& expected) const {
     std::vector<bool> written(expected.size());
     for (int tile_row = 0; tile_row < shape_.m; tile_row += kTileM)
@@ -123,7 +123,7 @@ class Problem {
         for (int row = panel; row < std::min(panel + kTileM, shape_.m); ++row)
           for (int column = tile_row; column < std::min(tile_row + kPanel, shape_.n); ++column)
             written[row * shape_.n + column] = true;
-    // The first rows and columns, too, are those of the first box alone.
+    // The first row's first columns are also the first box's.
     const Matrix got = c.values();
     bool begins_right = true;
     for (int column = 0; column < std::min(kPanel, shape_.n); ++column)
@@ -131,9 +131,9 @@ class Problem {
     return begins_right && c.written_places() == written;
   }
 
-  /// @param steps that the kernel multiplies; 0 where C is no product
-  /// @throws NotYet unless C is as expected, with the sentence of the slip that explains it, or with what the
-  /// verifier of the lessons makes of it
+  /// @param steps steps that the kernel multiplies; 0 if C is no product
+  /// @throws NotYet unless C is as expected, with the sentence of the slip that explains it, or with the
+  /// explanation of the lessons' verifier
   void run(Launch launch, const Matrix& expected, int steps, const std::vector<Slip>& slips = {}) const {
     Output<__nv_bfloat16> c("C", expected.size(), shape_.n);
     launch({a_device_.data(), b_device_.data(), c.data(), shape_.m, shape_.n, shape_.k}, nullptr);
@@ -153,7 +153,7 @@ class Problem {
     return k < shape_.k && column < shape_.n ? b_[k * shape_.n + column] : 0;
   }
 
-  /// What stands in column k of the step's box, in the row of C.
+  /// The element in column k of the step's box, in the row of C.
   float of_box_of_a(Boxes boxes, int step, int row, int k) const {
     const int first_row = row / kTileM * kTileM;
     if (boxes == Boxes::exchanged) return a_at(step * kTileK + row - first_row, first_row + k);
@@ -165,7 +165,7 @@ class Problem {
     return b_at((boxes == Boxes::at_step ? step : step * kTileK) + k, column);
   }
 
-  /// What the verifier of the lessons says; empty if it knows nothing.
+  /// The explanation of the lessons' verifier; empty if it has none.
   std::string explain(const Output<__nv_bfloat16>& c, const Matrix& expected, int steps) const {
     const std::vector<bool> written = c.written_places();
     if (!steps || std::find(written.begin(), written.end(), false) != written.end()) return "";
@@ -186,7 +186,7 @@ class Problem {
     if (wrong.nan_count() || wrong.examples().empty()) return "";
     const std::string text =
         ladder::explain(wrong, reference, /*is_exact=*/true, a, Matrix(b_.begin(), b_.end()));
-    // The verifier thinks of races, of which the device would have said more.
+    // The verifier suggests a race, but the device would have reported one.
     const size_t cause = text.find(": a slot was ");
     return cause == text.npos ? text
                               : text.substr(0, cause) + ": which box is loaded, and which slot is read?";
@@ -197,17 +197,17 @@ class Problem {
   ladder::DeviceBuffer<__nv_bfloat16> a_device_, b_device_;
 };
 
-/// Of the product that a stage makes.
+/// The steps of a stage's product.
 int steps_of(int stage, const Shape& shape) { return stage <= 3 ? 0 : stage == 4 ? 1 : shape.steps(); }
 
-/// What C must be after a stage.
+/// The right C after a stage.
 Matrix expected_after(int stage, const Shape& shape, const Problem& problem) {
   if (stage <= 2) return problem.zeros();
   if (stage == 3) return problem.columns_of_a();
   return problem.product(0, stage == 4 ? kTileK : shape.k);
 }
 
-/// That C is this.
+/// The slip whose C is this.
 Slip slip(const std::function<Matrix()>& make, const std::string& sentence) {
   return {[make](const Output<__nv_bfloat16>& c) {
             const Matrix instead = make(), got = c.values();
@@ -218,7 +218,7 @@ Slip slip(const std::function<Matrix()>& make, const std::string& sentence) {
 }
 
 std::string exchanged(const std::string& what, const std::string& copy) {
-  return fmt::format("{}: (row, column) exchanged? {} takes the column first", what, copy);
+  return fmt::format("{}: are row and column swapped? {} takes the column first", what, copy);
 }
 
 /// C made of boxes from other places.
@@ -240,7 +240,7 @@ std::vector<Slip> slips_of_boxes(const Problem& problem, int steps) {
 std::vector<Slip> slips_of(int stage, const Shape& shape, const Problem& problem, const Matrix& expected) {
   if (stage == 3)
     return {slip([&] { return problem.columns_of_a(true); },
-                 "C is A, but with chunks of 8 columns in other places, as the 128-byte swizzle leaves them: "
+                 "C is A, but chunks of 8 columns are in other places, as the 128-byte swizzle leaves them: "
                  "read the tile with at()"),
             slip([&] { return problem.columns_of_a_exchanged(); },
                  exchanged("C is made of boxes of A from other places", "tma_load"))};
@@ -254,12 +254,12 @@ std::vector<Slip> slips_of(int stage, const Shape& shape, const Problem& problem
                          return to_float(value) == 0 || std::isnan(to_float(value));
                        });
                      },
-                     fmt::format("C holds no sums where K is {}: does the loop round K / 64 up?", shape.k)});
+                     fmt::format("C holds no sums for a K of {}: does the loop round K / 64 up?", shape.k)});
   if (stage >= 5 && shape.steps() > 1) {
     const int last = (shape.steps() - 1) * kTileK, whole = shape.k / kTileK * kTileK;
     slips.push_back(
         slip([&] { return problem.product(0, kTileK); },
-             "C is the product of the first 64 columns of A alone: does the loop go over all of K?"));
+             "C is the product of the first 64 columns of A alone: does the loop cover all of K?"));
     slips.push_back(slip([&, last] { return problem.product(last, shape.k); },
                          "C is the product of the last step alone: which product may overwrite the sums?"));
     slips.push_back(slip([&, whole] { return problem.product(0, whole); },
@@ -269,11 +269,11 @@ std::vector<Slip> slips_of(int stage, const Shape& shape, const Problem& problem
   for (Slip& one : slips_of_boxes(problem, steps)) slips.push_back(std::move(one));
   if (stage >= 8)
     slips.push_back({[&](const Output<__nv_bfloat16>& c) { return problem.is_stored_exchanged(c, expected); },
-                     exchanged("boxes of C lie in other places", "tma_store")});
+                     exchanged("boxes of C are stored to other places", "tma_store")});
   return slips;
 }
 
-/// Calls `body`. What a report means at this place is added to it, where that is known.
+/// Calls `body`, and adds advice to a report if its cause is known.
 void with_advice(const std::function<void()>& body) {
   try {
     body();
@@ -309,7 +309,7 @@ std::vector<Shape> shapes_of(int stage) {
   }
 }
 
-/// One launch, recorded. Nothing on the GPU.
+/// The record of one launch; empty on a GPU.
 std::optional<LaunchRecord> record_of(int stage, Launch launch, const Shape& shape) {
   const Problem problem(shape);
   const Matrix expected = expected_after(stage, shape, problem);
@@ -326,7 +326,7 @@ std::string called(const LaunchRecord::Mbarrier& barrier) {
   return fmt::format("{}, initialised at {},", barrier.name, barrier.where);
 }
 
-/// Is the warp in a warpgroup that multiplies?
+/// Whether the warp is in a warpgroup that multiplies.
 bool multiplies(const LaunchRecord& record, unsigned warp) {
   return std::any_of(record.multiplies.begin(), record.multiplies.end(),
                      [&](unsigned first) { return first / kWarpsPerWarpgroup == warp / kWarpsPerWarpgroup; });
@@ -343,10 +343,11 @@ void expect_one_barrier(const LaunchRecord& record) {
          fmt::format("C is right, but a block initialises {} mbarriers, not one", record.mbarriers.size()));
   const LaunchRecord::Mbarrier& barrier = record.mbarriers.front();
   const uint64_t threads = record.threads / record.blocks;
-  expect(barrier.arrivals == 1, fmt::format("C is right, but {} counts {} arrivals, not that of one thread",
-                                            called(barrier), barrier.arrivals));
-  expect(barrier.phases == 1, fmt::format("C is right, but {} has completed {} phases, not one: who arrives?",
-                                          called(barrier), barrier.phases));
+  expect(barrier.arrivals == 1,
+         fmt::format("C is right, but {} expects {} arrivals, not one", called(barrier), barrier.arrivals));
+  expect(barrier.phases == 1,
+         fmt::format("C is right, but {} has completed {} phases, not one: which threads arrive?",
+                     called(barrier), barrier.phases));
   expect(barrier.witnesses == threads,
          fmt::format("C is right, but of {} threads {} have waited until the phase of {} was completed: with "
                      "which parity?",
@@ -366,18 +367,17 @@ void expect_roles(int stage, Launch launch, const LaunchRecord& record) {
   expect_products(record);
   for (const unsigned warp : record.loads)
     expect(!multiplies(record, warp), fmt::format("C is right, but warp {} starts copies and its warpgroup "
-                                                  "multiplies: the loader is a warp behind those",
+                                                  "multiplies: the loader must be a warp after those",
                                                   warp));
   const auto one = counters_of(stage, launch, {128, 256, kTileK}),
              ten = counters_of(stage, launch, {128, 256, 10 * kTileK});
-  expect(
-      one->block_barriers == ten->block_barriers,
-      fmt::format("C is right, but the block meets {} times in one step and {} times in ten: roles meet at "
-                  "the slot's mbarriers alone",
-                  one->block_barriers, ten->block_barriers));
+  expect(one->block_barriers == ten->block_barriers,
+         fmt::format("C is right, but the block executes {} barriers in one step and {} in ten: roles must "
+                     "synchronise only at the slot's mbarriers",
+                     one->block_barriers, ten->block_barriers));
 }
 
-/// With one slot loads and products take turns. Later the loader is ahead.
+/// With one slot loads and products alternate. With several slots they overlap.
 void expect_overlap(int stage, Launch launch) {
   const auto counters = counters_of(stage, launch, {128, 256, kManySteps * kTileK});
   const double hidden = counters->overlap_cycles / counters->math_cycles;
@@ -387,17 +387,18 @@ void expect_overlap(int stage, Launch launch) {
                      100 * hidden));
 }
 
-/// A loader that waits for its own bytes has one step's loads in flight at a time.
+/// A loader that waits for the bytes of its copies has one step's loads in flight at a time.
 void expect_no_wait_for_own_bytes(const LaunchRecord& record) {
   for (const auto& [barrier, warps] : record.waits) {
     const bool has_compute =
         std::any_of(warps.begin(), warps.end(), [&](unsigned warp) { return multiplies(record, warp); });
     for (const unsigned warp : warps)
-      expect(!has_compute || record.loads.count(warp) == 0,
-             fmt::format(
-                 "C is right, but warp {} loads, and waits at {} for its own bytes, as compute does: the "
-                 "loader only waits for slots that are empty",
-                 warp, barrier));
+      expect(
+          !has_compute || record.loads.count(warp) == 0,
+          fmt::format(
+              "C is right, but warp {} loads, and waits at {} for the bytes of its copies, as compute does: "
+              "the loader must wait only for empty slots",
+              warp, barrier));
   }
 }
 
@@ -415,18 +416,18 @@ void expect_registers(const LaunchRecord& record) {
   const std::string wanted =
       fmt::format("{} threads, {} and {}", kThreads, kMoverRegisters, kComputeRegisters);
   expect(threads == kThreads,
-         fmt::format("C is right, but a block has {} threads, not {}: whole warpgroups pass registers on",
+         fmt::format("C is right, but a block has {} threads, not {}: setmaxnreg needs whole warpgroups",
                      threads, kThreads));
   const auto has_asked = [](unsigned count) { return count > 0; };
   expect(std::any_of(record.registers.begin(), record.registers.end(), has_asked),
-         "C is right, but no warpgroup gives registers away (setmaxnreg): " + wanted);
+         "C is right, but no warpgroup executes setmaxnreg: " + wanted);
   for (unsigned i = 0; i < record.registers.size(); ++i) {
     const unsigned count = record.registers[i];
     const bool computes = multiplies(record, i * kWarpsPerWarpgroup);
     expect(
         count == (computes ? kComputeRegisters : kMoverRegisters),
         fmt::format("C is right, but warpgroup {}, which {}, {}: {}", i, computes ? "computes" : "moves data",
-                    count ? fmt::format("asks for {} registers", count) : "executes no setmaxnreg", wanted));
+                    count ? fmt::format("requests {} registers", count) : "executes no setmaxnreg", wanted));
   }
   expect(record.has_launch_bounds,
          "C is right, but the kernel has no __launch_bounds__(threads, blocks of an SM), without which nvcc "
@@ -437,11 +438,11 @@ void expect_storer(const LaunchRecord& record, const Shape& shape) {
   expect(!record.stores.empty(), "C is right, but no tile is stored by TMA (ptx::tma_store)");
   for (const unsigned warp : record.stores)
     expect(!multiplies(record, warp), fmt::format("C is right, but warp {} stores and its warpgroup "
-                                                  "multiplies: the storer is a warp behind those",
+                                                  "multiplies: the storer must be a warp after those",
                                                   warp));
   expect(record.blocks < static_cast<uint64_t>(shape.tiles()),
-         fmt::format("C is right, but {} tiles have {} blocks: a persistent grid has no more than the GPU "
-                     "holds at a time",
+         fmt::format("C is right, but {} tiles have {} blocks: a persistent grid has at most as many as the "
+                     "GPU holds at the same time",
                      shape.tiles(), record.blocks));
 }
 

@@ -1,5 +1,5 @@
 /// @file
-/// What the checks of the capstone's stages ask of the learner's kernel.
+/// The requirements of the capstone's stages, which their checks test.
 #pragma once
 #include "common/host/problem/gemm.hpp"
 
@@ -7,7 +7,7 @@ namespace capstone {
 
 using Launch = void (*)(const ladder::Gemm& p, cudaStream_t stream);
 
-/// Runs the kernel on odd shapes by every schedule, then looks at what its first block did.
+/// Runs the kernel on irregular shapes by every schedule, then checks the operations of its first block.
 /// @throws ladder::exercise::NotYet with one sentence, or the device's report
 void judge(int stage, Launch launch);
 

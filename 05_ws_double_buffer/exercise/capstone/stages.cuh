@@ -1,8 +1,8 @@
 #if STAGE == 0
 /// @file
 /// The eight stages of `ladder learn capstone` in one source: a line belongs to the stages that the `#if`s
-/// around it name. The last is the kernel of lesson 05. What a stage holds is what `--show` prints; the build
-/// writes it to a file of its own (common/exercise/write_checks.cpp).
+/// around it name. The last is the kernel of lesson 05. `--show` prints a stage; the build
+/// writes each stage to a file (common/exercise/write_checks.cpp).
 #endif
 #pragma once
 #include "common/cuda/launch.cuh"
@@ -76,7 +76,7 @@ constexpr int kThreads = kComputeThreads + kWarp;
 constexpr int kLoaderWarp = kComputeThreads / kWarp, kStorerWarp = kLoaderWarp + 1;
 constexpr int kThreads = kComputeThreads + kWarpgroup;
 constexpr int kMoverRegisters = 40, kComputeRegisters = 232;  // 256 * 232 + 128 * 40 = 384 * 168
-constexpr int kPieces = 2;                                    // of C that are staged at one time
+constexpr int kPieces = 2;                                    // pieces of C staged at the same time
 constexpr int kPieceN = kPanelColumns;                        // columns of a piece
 #endif
 #if STAGE >= 7
@@ -257,7 +257,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
 #endif
 #if STAGE >= 8
     smem.pipe_cs.init(kLoaderWarp, 1);
-    ptx::fence_mbarrier_init();  // the lessons have it, too; a block that is alone needs none
+    ptx::fence_mbarrier_init();  // as in the lessons; a block outside a cluster needs none
 #endif
   }
   __syncthreads();

@@ -10,10 +10,10 @@ namespace {
 void normalise(int rows) {
   constexpr int kColumns = exercise::kBlocks * exercise::kQuarter;
   auto x = ladder::exercise::small_integers<float>(rows * kColumns, 1);
-  for (float& value : x) value += 5;  // positive: no sum is 0
+  for (float& value : x) value += 5;  // positive, so no sum is 0
   std::vector<float> expected;
   for (int row = 0; row < rows; ++row) {
-    float sum = 0;  // of small integers: exact in any order
+    float sum = 0;  // a sum of small integers is exact in any order
     for (int i = 0; i < kColumns; ++i) sum += x[row * kColumns + i];
     for (int i = 0; i < kColumns; ++i) expected.push_back(x[row * kColumns + i] / sum);
   }

@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 06.2: rows after each other, by every schedule; and how often the blocks wait.
+/// The check of exercise 06.2: several rows, by every schedule; and the number of cluster_syncs.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"
@@ -9,10 +9,10 @@ namespace {
 /// @throws NotYet unless y is right
 void normalise(int rows) {
   auto x = ladder::exercise::small_integers<float>(rows * exercise::kColumns, 1);
-  for (float& value : x) value += 5;  // positive: no sum is 0
+  for (float& value : x) value += 5;  // positive, so no sum is 0
   std::vector<float> expected;
   for (int row = 0; row < rows; ++row) {
-    float sum = 0;  // of small integers: exact in any order
+    float sum = 0;  // a sum of small integers is exact in any order
     for (int i = 0; i < exercise::kColumns; ++i) sum += x[row * exercise::kColumns + i];
     for (int i = 0; i < exercise::kColumns; ++i) expected.push_back(x[row * exercise::kColumns + i] / sum);
   }
@@ -25,15 +25,15 @@ void normalise(int rows) {
 void check() {
   for (const int rows : {1, 2, 5}) ladder::exercise::on_every_schedule([&] { normalise(rows); });
 
-  constexpr unsigned kRows = 16, kMeetings = kRows + 1;
+  constexpr unsigned kRows = 16, kSyncs = kRows + 1;
   const auto counters = ladder::exercise::counted([] { normalise(kRows); });
   if (!counters) return;
   ladder::exercise::expect(
-      counters->barrier_waits <= kMeetings * exercise::kBlocks,
+      counters->barrier_waits <= kSyncs * exercise::kBlocks,
       fmt::format(
-          "y is right, but in {} rows each block waits {} times, and {} are enough: must a quarter be "
-          "overwritten so soon?",
-          kRows, counters->barrier_waits / exercise::kBlocks, kMeetings));
+          "y is right, but in {} rows each block waits {} times, and {} are enough: must the next row's "
+          "quarter overwrite this one?",
+          kRows, counters->barrier_waits / exercise::kBlocks, kSyncs));
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ void multiply(int tiles) {
   y.expect_equal(expected);
 }
 
-/// The same; where a slot was filled before all had read it, also says what `empty` has to do with it.
+/// The same; if a slot was filled before all had read it, the message adds the arrivals of `empty`.
 void multiply_in_laps(int tiles) {
   try {
     multiply(tiles);
@@ -39,7 +39,7 @@ void multiply_in_laps(int tiles) {
 void check() {
   multiply(exercise::kSlots);
   ladder::exercise::unless_deadlocked(
-      "with more tiles than slots the loaders wait for ever: how many readers arrive at the barrier "
+      "with more tiles than slots the loaders wait forever: how many readers arrive at the barrier "
       "pipe_lc.empty[0] of each block?",
       [] { multiply_in_laps(exercise::kSlots + 1); });
   for (const int tiles : {1, 3, 5}) ladder::exercise::on_every_schedule([&] { multiply_in_laps(tiles); });

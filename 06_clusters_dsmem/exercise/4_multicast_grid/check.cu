@@ -1,5 +1,6 @@
 /// @file
-/// The check of exercise 06.4: fewer tiles than slots, laps of the ring, every schedule; each tile read once.
+/// The check of exercise 06.4: fewer tiles than slots, and laps of the ring, by every schedule; and the
+/// cluster reads each tile once.
 #include EXERCISE
 
 #include <cmath>
@@ -13,8 +14,8 @@ using ladder::exercise::NotYet;
 
 constexpr int kElements = exercise::kTile * exercise::kTile;
 
-/// Says of the first wrong element of y which operand is wrong. y = a + 16 b, and |a| is at most 4: so y
-/// tells both. @throws NotYet if there is a wrong element
+/// Names the wrong operand of the first wrong element of y. y = a + 16 b, and |a| is at most 4, so y gives
+/// both. @throws NotYet if there is a wrong element
 void explain(const std::vector<float>& y, const std::vector<float>& a, const std::vector<float>& b,
              int tiles) {
   for (size_t i = 0; i < y.size(); ++i) {
@@ -26,15 +27,14 @@ void explain(const std::vector<float>& y, const std::vector<float>& a, const std
     if (y[i] == right_a + 16 * right_b) continue;
     if (std::isnan(y[i]))
       throw NotYet(
-          fmt::format("nobody has sent the block of rank {} (row {}, column {}) row {} of its tile of "
-                      "A or B: which ranks do the masks name, and who sends which half?",
+          fmt::format("the block of rank {} (row {}, column {}) has not received row {} of its tile of A or "
+                      "B: which ranks do the masks name, and which block sends which half?",
                       rank, row, column, element % kElements / exercise::kTile));
     const float of_b = std::round(y[i] / 16);
     const bool is_a = of_b == right_b;
     throw NotYet(
-        fmt::format("the block of rank {} (row {}, column {}) computes with other elements than its own in "
-                    "row {} of its tile "
-                    "of {}: which ranks do the masks name, and who sends which half?",
+        fmt::format("the block of rank {} (row {}, column {}) has received wrong elements in row {} of its "
+                    "tile of {}: which ranks do the masks name, and which block sends which half?",
                     rank, row, column, element % kElements / exercise::kTile, is_a ? "A" : "B"));
   }
 }
@@ -63,7 +63,7 @@ void combine(int tiles) {
   }
 }
 
-/// The same; the report of a race also says what `empty` has to do with it.
+/// The same; the report of a race adds the arrivals of `empty`.
 void combine_without_race(int tiles) {
   try {
     combine(tiles);
@@ -73,30 +73,29 @@ void combine_without_race(int tiles) {
     const std::string what = report.what();
     if (what.find("race in shared memory") == std::string::npos) throw;
     throw std::runtime_error(
-        what +
-        fmt::format("\n`empty` expects {} arrivals in a phase: do the readers of each block that a block "
-                    "sends to arrive at its `empty`, those of itself, of its row and of its column?",
-                    exercise::kEmptyArrivals));
+        what + fmt::format(
+                   "\n`empty` expects {} arrivals in a phase: a block sends to itself, in its row and in its "
+                   "column. Do the readers of all these blocks arrive at its `empty`?",
+                   exercise::kEmptyArrivals));
   }
 }
 
 void check() {
   ladder::exercise::unless_deadlocked(
-      "the readers wait for ever for their first tiles: a block must receive exactly the bytes that it "
-      "expects, "
-      "those that others send included",
+      "the readers wait forever for their first tiles: a block must receive exactly the bytes that it "
+      "expects, including the bytes that others send",
       [] { combine(exercise::kSlots); });
   ladder::exercise::unless_deadlocked(
-      "with more tiles than slots the loaders wait for ever: how many blocks does a block send to, and how "
-      "many "
-      "readers of each arrive at its `empty`?",
+      "with more tiles than slots the loaders wait forever: how many blocks does a block send to, and how "
+      "many readers of each arrive at its `empty`?",
       [] { combine_without_race(exercise::kSlots + 1); });
   for (const int tiles : {1, 3, 5}) ladder::exercise::on_every_schedule([&] { combine_without_race(tiles); });
   const int arrivals = exercise::kEmptyArrivals;
   ladder::exercise::expect(
       arrivals != exercise::kBlocks && arrivals != exercise::kBlocks * exercise::kReaders,
-      "y is right, but each `empty` hears four times, and its block sends to three blocks, itself included: "
-      "which does it hear without need, a fourth one or one of them twice?");
+      "y is right, but the readers of four blocks arrive at each `empty`, and its block sends to three, "
+      "itself "
+      "included: does a fourth block arrive, or one of them twice?");
 
   constexpr int kTiles = 4;
   const auto counters = ladder::exercise::counted([] { combine(kTiles); });
@@ -104,8 +103,8 @@ void check() {
   constexpr uint64_t kSectors = 2 * exercise::kSide * kTiles * sizeof(exercise::Tile) / 32;
   ladder::exercise::expect(
       counters->global_read_sectors <= kSectors,
-      fmt::format("y is right, but the cluster reads {} sectors, and {} are enough: which block needs the "
-                  "tile that this one loads, too?",
+      fmt::format("y is right, but the cluster reads {} sectors, and {} are enough: which other block needs "
+                  "the tile that this one loads?",
                   counters->global_read_sectors, kSectors));
 }
 

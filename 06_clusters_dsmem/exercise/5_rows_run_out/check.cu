@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 06.5: whole clusters and a last one that is not, by every schedule; each table read
-/// once.
+/// The check of exercise 06.5: full clusters and a last one with one row, by every schedule; and a cluster
+/// reads each table once.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"
@@ -38,11 +38,10 @@ void check() {
   if (!counters) return;
   constexpr uint64_t kClusters = (kRows + 1) / 2, kWeights = kClusters * exercise::kBlocks * kTables * 4,
                      kSectors = kClusters * kTables * sizeof(exercise::Table) / 32 + kWeights;
-  ladder::exercise::expect(
-      counters->global_read_sectors <= kSectors,
-      fmt::format(
-          "y is right, but {} sectors are read, and {} are enough: a table must come once for a cluster",
-          counters->global_read_sectors, kSectors));
+  ladder::exercise::expect(counters->global_read_sectors <= kSectors,
+                           fmt::format("y is right, but the kernel reads {} sectors, and {} are enough: a "
+                                       "cluster must load each table once",
+                                       counters->global_read_sectors, kSectors));
 }
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace {
 
 using ladder::exercise::NotYet;
 
-constexpr int kFloats = 4 * exercise::kThreads;  ///< of a tile, in each block
+constexpr int kFloats = 4 * exercise::kThreads;  ///< floats of a tile in each block
 
-/// @throws NotYet naming the blocks whose sums are missing, if y is right but for them
+/// @throws NotYet naming the blocks whose sums are missing, if y is the sum over the others
 void explain(const std::vector<float>& y, const std::vector<float>& x) {
   for (unsigned there = 0; there < (1u << exercise::kBlocks) - 1; ++there) {
     std::vector<float> sum(y.size());
@@ -25,7 +25,7 @@ void explain(const std::vector<float>& y, const std::vector<float>& x) {
       else
         missing += fmt::format("{}{}", missing.empty() ? "" : ", ", rank);
     }
-    if (sum == y) throw NotYet("y is not the sum over all blocks: what is missing is of rank " + missing);
+    if (sum == y) throw NotYet("y is not the sum over all blocks: it lacks the sums of rank " + missing);
   }
 }
 
@@ -83,14 +83,12 @@ void add_up(int tiles) {
 
 void check() {
   ladder::exercise::unless_deadlocked(
-      "with one tile somebody waits for ever: how many bytes, and from how many blocks, does the leader's "
-      "`full` "
-      "count, and is an `empty` inbox waited for as if it were full?",
+      "with one tile a thread waits forever: how many bytes from how many blocks does the leader's `full` "
+      "expect, and with which parity does a sender wait at `empty` before the first tile?",
       [] { add_up(1); });
   ladder::exercise::unless_deadlocked(
-      "with a second tile somebody waits for ever: does a sender wait before it sends again, who arrives at "
-      "its "
-      "`empty`, how often, and which parity has a phase?",
+      "with a second tile a thread waits forever: which threads arrive at a sender's `empty`, how often, and "
+      "with which parity does the sender wait?",
       [] { add_up(2); });
   for (const int tiles : {1, 2, 5}) ladder::exercise::on_every_schedule([&] { add_up(tiles); });
 
@@ -103,8 +101,8 @@ void check() {
   ladder::exercise::expect(
       counters->async_copies == kStores,
       fmt::format(
-          "y is right, but the CPU device counted {} asynchronous stores, and {} tiles need {}: the sums "
-          "must go by store_async, each once",
+          "y is right, but the CPU device counted {} asynchronous stores, and {} tiles need {}: send each "
+          "sum once, by store_async",
           counters->async_copies, kTiles, kStores));
 }
 

@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 06.7: ragged and empty splits, blocks in any order; and splits that share the work.
+/// The check of exercise 06.7: short and empty splits, blocks in any order; and splits that share the work.
 #include EXERCISE
 
 #include <algorithm>
@@ -14,7 +14,7 @@ using ladder::exercise::expect, ladder::exercise::NotYet;
 
 constexpr int kRows = exercise::kTile, kCols = 2 * exercise::kTile;
 
-/// Tenths, so that sums are rounded and their order shows.
+/// Multiples of 0.1, so that sums are rounded and depend on their order.
 std::vector<float> tenths(int count, unsigned seed) {
   auto values = ladder::exercise::small_integers<float>(count, seed);
   for (float& value : values) value *= 0.1f;
@@ -35,20 +35,20 @@ std::vector<float> reference(const std::vector<float>& a, const std::vector<floa
   return c;
 }
 
-/// Where C was not written: did blocks count themselves, and did none take itself for the last?
-/// @param arrivals of each tile when the kernel has ended
-/// @throws NotYet if they did
+/// Explains why C was not written, from the counters.
+/// @param arrivals counter of each tile after the kernel
+/// @throws NotYet if a counter is not 0
 void explain_missing_sum(const std::vector<unsigned>& arrivals, int splits) {
   const unsigned most = *std::max_element(arrivals.begin(), arrivals.end());
   if (most == 0) return;
   if (most >= static_cast<unsigned>(splits))
     throw NotYet(
-        fmt::format("all {} splits of a tile have counted themselves, and none took itself for the "
-                    "last, which adds up: what does atomicAdd return?",
+        fmt::format("all {} splits of a tile have incremented the counter, but no block acted as the last "
+                    "one: which value does atomicAdd return?",
                     splits));
   throw NotYet(
-      fmt::format("at the end only {} of {} splits of a tile are counted, so none was the last: must "
-                  "a split without a k count itself, too, and who may set the count back, and when?",
+      fmt::format("only {} of {} splits have incremented the counter, so no block was the last: must an "
+                  "empty split increment it, too, and which block resets it?",
                   most, splits));
 }
 
@@ -77,18 +77,19 @@ void multiply(int K, int splits) {
   try {
     c.expect_equal(expected);
   } catch (const NotYet&) {
-    throw NotYet("C is right but for the last bits: what does the order of the additions depend on?");
+    throw NotYet("C is right except for the last bits: on what does the order of the additions depend?");
   }
-  expect(counts == zeros,
-         "C is right, but the count of arrivals is not 0 again: which block of the next launch would be the "
-         "last?");
+  expect(
+      counts == zeros,
+      "C is right, but the counter of arrivals is not 0 at the end: which block of the next launch would be "
+      "the last?");
 }
 
 void check() {
   struct Case {
     int K, splits;
   };
-  // Whole splits, a short last one, one that is empty.
+  // Whole splits, a short last split, an empty split.
   for (const Case& one : {Case{64, 4}, Case{37, 1}, Case{37, 4}, Case{9, 4}})
     ladder::exercise::on_every_block_order([&] { multiply(one.K, one.splits); });
 
@@ -98,8 +99,8 @@ void check() {
   if (!split) return;
   std::ostringstream sentence;
   sentence << "C is right, but with " << kSplits << " splits the first block takes "
-           << split->cycles / alone->cycles << " of the time that it takes alone: who does the others' part?";
-  // The block that is counted multiplies an eighth, and adds up all parts if it comes last.
+           << split->cycles / alone->cycles << " of its time with one split: which blocks share its work?";
+  // The limit leaves time for the additions, which the measured block also does if it arrives last.
   expect(split->cycles < 0.75 * alone->cycles, sentence.str());
 }
 

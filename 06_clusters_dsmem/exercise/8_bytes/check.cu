@@ -1,6 +1,5 @@
 /// @file
-/// The check of exercise 06.8: runs what is predicted, and says which term is missing where a number is
-/// wrong.
+/// The check of exercise 06.8: runs the launches, and names the missing term of a wrong number.
 #include EXERCISE
 
 #include "06_clusters_dsmem/exercise/8_bytes/moves.cuh"
@@ -20,8 +19,8 @@ struct Moved {
   int64_t read, received;
 };
 
-/// What a launch of clusters of this shape moves, as the CPU device counts it. A GPU does not count: there it
-/// is what a block asks for, times the blocks.
+/// The bytes that a launch of clusters of this shape moves, by the CPU device's counters. A GPU does not
+/// count them: there it is the bytes that a block requests, times the blocks.
 template <class Shape>
 Moved moved(int m, int n, int k, int columns_of_b) {
   const ladder::DeviceBuffer<__nv_bfloat16> a(std::vector<__nv_bfloat16>(m * k)),
@@ -34,7 +33,7 @@ Moved moved(int m, int n, int k, int columns_of_b) {
   using Shared = moves::SharedStorage<Shape>;
   const int64_t steps = int64_t{m / moves::kTileM} * (n / moves::kTileN) * (k / moves::kTileK);
   const int64_t bytes_a = sizeof(Shared::a), bytes_b = sizeof(Shared::b);
-  // Where rows begin between sectors, every other row touches a sector more in each of its boxes.
+  // If rows begin within sectors, every second row touches one sector more in each of its boxes.
   constexpr int64_t kBoxes = moves::kTileN * sizeof(__nv_bfloat16) / kLineBytes;
   const int64_t more_sectors = columns_of_b * 2 % kSectorBytes ? moves::kTileK / 2 * kBoxes : 0;
   const int64_t read = bytes_a / Shape::kAcross + bytes_b / Shape::kDown + more_sectors * kSectorBytes;
@@ -42,8 +41,7 @@ Moved moved(int m, int n, int k, int columns_of_b) {
   return {steps * read, steps * (bytes_a + bytes_b - read + more_sectors * kSectorBytes) + sums};
 }
 
-/// Rows of 128 bytes that lie in two lines, of the first `rows` rows of a matrix and `panels` boxes side by
-/// side.
+/// How many rows of 128 bytes lie in two lines, of `rows` rows and `panels` boxes beside each other.
 int64_t straddling_rows(int rows, int panels) {
   int64_t count = 0;
   for (int row = 0; row < rows; ++row)
@@ -65,27 +63,27 @@ void check() {
   expect_predicted(
       "kAlone", exercise::kAlone, read,
       {{(kM * kK + kK * kN) * 2,
-        "each matrix was counted once; but every tile of C reads its rows of A and its columns of B"},
-       {half, "an element of bf16 has two bytes"},
-       {of_a, "B is missing"},
-       {of_b, "A is missing"},
-       {read + kM * kN * 2, "C is not read"},
-       {kM * kK * 2 + of_b, "A was counted once, not for each column of tiles"},
-       {of_a + kK * kN * 2, "B was counted once, not for each row of tiles"}});
+        "you counted each matrix once, but every tile of C reads its rows of A and its columns of B"},
+       {half, "a bf16 has two bytes"},
+       {of_a, "you forgot B"},
+       {of_b, "you forgot A"},
+       {read + kM * kN * 2, "the kernel does not read C"},
+       {kM * kK * 2 + of_b, "you counted A once, not for each column of tiles"},
+       {of_a + kK * kN * 2, "you counted B once, not for each row of tiles"}});
   expect_predicted("kPairs", exercise::kPairs, pairs.read,
                    {{read, "two blocks need the same tile of B, and it is read once for both"},
-                    {half, "A was halved, too: blocks one below the other need different rows of A"},
-                    {of_a / 2 + of_b, "A was halved, but it is B that blocks one below the other share"}});
+                    {half, "you also halved A, but blocks one below the other need different rows of A"},
+                    {of_a / 2 + of_b, "you halved A, but blocks one below the other share B"}});
   expect_predicted(
       "kSquares", exercise::kSquares, squares.read,
       {{pairs.read, "two blocks side by side need the same tile of A"},
-       {read / 4, "only two of the four blocks need the same tile of A, and two the same tile of B"}});
+       {read / 4, "only two of the four blocks need the same tile of A, and only two the same tile of B"}});
   expect_predicted("kFromNeighbours", exercise::kFromNeighbours, pairs.received,
                    {{of_b, "a block loads half of its tile of B itself"},
                     {of_b / 4, "both blocks of a cluster receive a half"}});
   expect_predicted("kPartialSums", exercise::kPartialSums, sums,
                    {{sums / 3 * 4, "a block sends nothing to itself"},
-                    {sums / 4, "each of the four blocks owns a quarter, and receives"},
+                    {sums / 4, "each of the four blocks owns a quarter, and receives sums"},
                     {sums / 3, "three other blocks have sums for each element"},
                     {sums / 2, "partial sums are fp32"},
                     {sums * 4, "a block sends each of the others only the columns that the other one owns"}});
@@ -93,12 +91,11 @@ void check() {
                    {{128, "rows begin 2000 bytes apart: which multiples of 2000 are multiples of 128?"},
                     {straddling_rows(64, 1), "a tile of 128 columns is two boxes"},
                     {straddling_rows(64, 2) + 64 / 8,
-                     "a row of the second box begins 128 bytes after that of the first"}});
-  expect_predicted(
-      "kSectors", exercise::kSectors, odd.read / kSectorBytes - sectors_of_a,
-      {{2 * 64 * 4, "four sectors are enough only for rows that begin where a sector does"},
-       {2 * 64 * 5, "every other row begins where a sector does: 2000 is a multiple of 16"},
-       {2 * (8 * 4 + 56 * 5), "a row that straddles two lines may still begin where a sector does"}});
+                     "a row of the second box begins 128 bytes after the same row of the first"}});
+  expect_predicted("kSectors", exercise::kSectors, odd.read / kSectorBytes - sectors_of_a,
+                   {{2 * 64 * 4, "four sectors are enough only for rows that begin at a sector"},
+                    {2 * 64 * 5, "every second row begins at a sector: 2000 is a multiple of 16"},
+                    {2 * (8 * 4 + 56 * 5), "a row that straddles two lines may still begin at a sector"}});
 }
 
 }  // namespace

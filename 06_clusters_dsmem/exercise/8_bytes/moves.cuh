@@ -1,5 +1,5 @@
 /// @file
-/// What exercise 06.8 predicts: a kernel that moves what a product moves, and multiplies nothing.
+/// The kernel of exercise 06.8, which moves the bytes of a product without multiplying.
 #pragma once
 #include <cuda_bf16.h>
 
@@ -17,13 +17,13 @@ namespace moves {
 
 constexpr int kTileM = 64, kTileN = 128, kTileK = 64, kThreads = ladder::kWarpgroup;
 
-/// Blocks of a cluster: kDown of them one below the other share B, kAcross side by side share A, and kSplits
-/// split the K steps of a tile.
+/// The blocks of a cluster: kDown blocks one below the other share B, kAcross blocks beside each other share
+/// A, and kSplits blocks split the K steps of a tile.
 template <int kDownBlocks, int kAcrossBlocks, int kSplitBlocks>
 struct ClusterShape {
   static constexpr int kDown = kDownBlocks, kAcross = kAcrossBlocks, kSplits = kSplitBlocks;
   static constexpr int kBlocks = kDown * kAcross * kSplits;
-  static constexpr int kRowsOfA = kTileM / kAcross, kRowsOfB = kTileK / kDown;  ///< that a block loads
+  static constexpr int kRowsOfA = kTileM / kAcross, kRowsOfB = kTileK / kDown;  ///< rows that a block loads
   /// Pieces of four sums that a thread sends to each other block that splits K with its own.
   static constexpr int kPieces = kTileM * kTileN / kSplits / 4 / kThreads;
 };
@@ -40,7 +40,8 @@ struct TensorMaps {
   CUtensorMap a, b;
 };
 
-/// Moves tile after tile through one slot. All blocks meet after each step: only bytes are counted here.
+/// Moves tile after tile through one slot. All blocks synchronise after each step: only bytes are counted
+/// here.
 template <class Shape>
 __global__ void __launch_bounds__(kThreads) move(const __grid_constant__ TensorMaps maps, const int k_steps) {
   auto& smem = ladder::shared_storage<SharedStorage<Shape>>();

@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 06.a: clusters of all shapes of up to eight blocks.
+/// The check of exercise 06.a: clusters of several shapes, of up to eight blocks.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"

@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 07.1: more and fewer batches than slots, by every schedule; a host that only queues;
-/// and steps that overlap.
+/// The check of exercise 07.1: more and fewer batches than slots, by every schedule; the host only queues;
+/// and steps overlap.
 #include "07_streams/exercise/host_waits.hpp"
 
 #include EXERCISE
@@ -33,8 +33,8 @@ void expect_no_wait_of_the_host() {
   CUDA_CHECK(cudaDeviceSynchronize());
   if (waits.empty()) return;
   throw ladder::exercise::NotYet(fmt::format(
-      "y is right, but the host waits {} times while it queues {} batches, first in {}: which call "
-      "lets a stream wait for an event, and the host go on?",
+      "y is right, but the host waits {} times while it queues {} batches, first in {}: which call makes a "
+      "stream wait for an event without blocking the host?",
       waits.size(), kCount, waits.front()));
 }
 
@@ -53,11 +53,11 @@ void check() {
   const std::string right_but =
       fmt::format("y is right, but {} batches take {:.1f} times as long as one: ", kBatches, times);
   ladder::exercise::expect(times < 0.6 * kBatches,
-                           right_but + "which steps of different batches go on at once?");
-  // Between what the CPU device's clock gives with three batches in flight, and with two.
+                           right_but + "which steps of different batches can overlap?");
+  // The limit lies between the CPU device's times with three batches in flight and with two.
   ladder::exercise::expect(times < 5.6,
                            right_but +
-                               "fewer than three of them are in flight at a time. Which batch had the slot "
+                               "fewer than three of them are in flight at a time. Which batch used the slot "
                                "before, and for whose download does the upload wait?");
 }
 

@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 07.2: rounds with data of their own, by every schedule; one graph for all rounds;
-/// and batches that overlap in it.
+/// The check of exercise 07.2: rounds with different data, by every schedule; one graph for all rounds; and
+/// batches that overlap in it.
 #include EXERCISE
 
 #include <fmt/core.h>
@@ -15,7 +15,7 @@ using ladder::exercise::expect;
 constexpr size_t kCount = size_t(exercise::kBatches) * exercise::kElements;
 constexpr int kRounds = 4;
 
-/// Has the device done all that it was given?
+/// Whether the streams have finished all their operations.
 bool is_done(const exercise::Round& round) {
   for (const ladder::Stream& stream : round.streams)
     if (cudaStreamQuery(stream.get()) != cudaSuccess) return false;
@@ -36,22 +36,23 @@ void run(int rounds) {
   };
   const auto collect = [&] {
     ++collected;
-    expect(collected == prepared,
-           fmt::format(
-               "round {} was collected, and {} prepared: the data of every round must be written before it",
-               collected, prepared));
+    expect(
+        collected == prepared,
+        fmt::format(
+            "round {} was collected, but {} prepared: prepare must write the data of every round before it",
+            collected, prepared));
     expect(is_done(round),
-           "y is read while the round is still under way: what must the host wait for before it collects?");
+           "y is read while the round is still in flight: what must the host wait for before it collects?");
     for (float& value : values) value = 2 * value + 1;
     y.expect_equal(values);
   };
   exercise::run(round, rounds, prepare, collect);
   expect(prepared > 0, "no round was prepared: fill in the marked lines");
   expect(prepared == rounds && collected == rounds,
-         fmt::format("{} rounds were wanted, {} prepared and {} collected", rounds, prepared, collected));
+         fmt::format("of {} rounds {} were prepared and {} collected", rounds, prepared, collected));
 }
 
-/// What one batch alone takes.
+/// Runs one batch alone.
 void run_one_batch() {
   lesson07::PinnedBuffer<float> x(kCount), y(kCount);
   std::fill_n(x.data(), kCount, 0.0f);
@@ -66,10 +67,10 @@ void check() {
   const auto counters = ladder::exercise::counted_in_streams([] { run(kRounds); });
   if (!counters) return;
   expect(counters->graph_launches > 0,
-         "y is right, but no graph was launched: capture the round, and launch that");
+         "y is right, but no graph was launched: capture a round, and launch the graph");
   expect(counters->graph_launches == kRounds,
-         fmt::format("y is right, but {} rounds took {} launches: one graph can hold a whole round", kRounds,
-                     counters->graph_launches));
+         fmt::format("y is right, but {} rounds took {} launches: one graph can contain a whole round",
+                     kRounds, counters->graph_launches));
   expect(counters->graph_instantiations == 1,
          fmt::format("y is right, but {} graphs were instantiated for {} rounds, which costs the host more "
                      "than the calls that a graph saves",
@@ -77,8 +78,7 @@ void check() {
   const auto one = ladder::exercise::counted_in_streams(run_one_batch);
   std::ostringstream sentence;
   sentence << "y is right, but a round takes " << counters->us / kRounds / one->us
-           << " times as long as one of its " << exercise::kBatches
-           << " batches: which of them can go on at once?";
+           << " times as long as one of its " << exercise::kBatches << " batches: which of them can overlap?";
   expect(counters->us < 0.7 * kRounds * exercise::kBatches * one->us, sentence.str());
 }
 

@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 07.3: the schedules on the clock of the CPU device's streams, whose copies are made
-/// as long as the exercise says, in units of a kernel. On a GPU, which has no such clock, by arithmetic.
+/// The check of exercise 07.3: runs the schedules on the clock of the CPU device's streams, with copies of
+/// the exercise's durations, in units of a kernel. A GPU has no such clock: there it computes the times.
 #include EXERCISE
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using exercise::kUpload;
 using ladder::exercise::expect_predicted;
 
 constexpr int kElements = 4096, kThreads = 64, kMaxSlots = 5;
-constexpr double kTolerance = 0.005;  // of a time: launching takes a little, too
+constexpr double kTolerance = 0.005;  // a part of the time, because a launch also takes some
 
 __global__ void __launch_bounds__(kThreads) scale_and_add(float* data) {
   const int i = blockIdx.x * kThreads + threadIdx.x;
@@ -39,7 +39,7 @@ struct Schedule {
   bool one_stream = false, one_copy_engine = false, uploads_ahead = false;
 };
 
-/// What the host queues, in this order.
+/// The steps in the order in which the host queues them.
 std::vector<Queued> steps_of(const Schedule& schedule) {
   std::vector<Queued> steps;
   if (schedule.uploads_ahead) steps.push_back({Step::upload, 0});
@@ -52,25 +52,25 @@ std::vector<Queued> steps_of(const Schedule& schedule) {
   return steps;
 }
 
-/// The stream of a step, and so the engine: what is in one stream runs in turn.
+/// The stream of a step, and so its engine: steps of one stream run one after the other.
 int stream_of(const Schedule& schedule, Step step) {
   if (schedule.one_stream) return 0;
   if (schedule.one_copy_engine) return step == Step::kernel ? 1 : 0;
   return static_cast<int>(step);
 }
 
-/// The step, and the batch, that must have ended before; a batch below 0: none.
+/// The step that must have ended before, with its batch; a batch below 0 means none.
 Queued before(const Schedule& schedule, const Queued& queued) {
   if (queued.step == Step::upload) return {Step::download, queued.batch - schedule.slots};
   return {queued.step == Step::kernel ? Step::upload : Step::kernel, queued.batch};
 }
 
-/// How many bytes a copy must have to take as long as the exercise says.
+/// The bytes of the copies, so that they have the exercise's durations.
 struct Sizes {
   size_t upload, download;
 };
 
-/// A schedule on the device.
+/// Runs a schedule on the device.
 void play(const Schedule& schedule, const Sizes& sizes) {
   const size_t most = std::max({sizes.upload, sizes.download, kElements * sizeof(float)});
   lesson07::PinnedBuffer<char> x(most), y(most);
@@ -121,7 +121,7 @@ double virtual_us(const std::function<void()>& body) {
   return ladder::exercise::counted_in_streams(body)->us;
 }
 
-/// What a schedule takes, in the exercise's units.
+/// Measures a schedule in the exercise's units.
 class Clock {
  public:
   Clock() {
@@ -179,9 +179,9 @@ void check() {
       {{kBound,
         "you counted the busiest engine; it idles while the first batch is uploaded and the last one "
         "downloaded"},
-       {kBound + kUpload, "you forgot the last download, during which no kernel is left to run"},
+       {kBound + kUpload, "you forgot the last download, during which no kernel runs"},
        {kBound + kDownload, "you forgot the first upload, during which no kernel can run"},
-       {in_turn, "with three streams the engines work on different batches at once"},
+       {in_turn, "with three streams the engines process different batches at the same time"},
        {"which engine is the busiest, and when is it idle?"}},
       kTolerance);
 
@@ -191,25 +191,26 @@ void check() {
   expect_predicted(
       "kSlots", exercise::kSlots, slots,
       {{slots - 1,
-        "with so many an upload waits for a download; a batch has its slot from the start of its upload to "
-        "the end of its download, the kernel between them included"},
-       {"divide the time for which a batch has its slot by the time from one kernel to the next"}});
+        "with that many slots an upload waits for a download; a batch uses its slot from the start of its "
+        "upload to the end of its download, including the kernel"},
+       {"divide the time for which a batch uses its slot by the time from one kernel to the next"}});
 
   expect_predicted(
       "kOneSlotFewer", exercise::kOneSlotFewer, one_slot_fewer,
-      {{enough, "with a slot fewer the upload waits for a download, and the next kernel for that upload"},
-       {in_turn, "two batches are still under way at one time"},
-       {"draw the first four batches: when does each upload find its slot free?"}},
+      {{enough, "with one slot fewer the upload waits for a download, and the next kernel for that upload"},
+       {in_turn, "two batches are still in flight at the same time"},
+       {"draw the first four batches: when is the slot of each upload free?"}},
       kTolerance);
 
-  expect_predicted(
-      "kOneCopyEngine", exercise::kOneCopyEngine, clock.units({.slots = kMaxSlots, .one_copy_engine = true}),
-      {{kCopies,
-        "you counted the copies, as if the engine were never idle; what does it do while kernel 0 runs, "
-        "with download 0 queued before upload 1?"},
-       {enough, "that is the time with an engine for each direction"},
-       {"what is the copy engine's next task while kernel 0 runs?"}},
-      kTolerance);
+  expect_predicted("kOneCopyEngine", exercise::kOneCopyEngine,
+                   clock.units({.slots = kMaxSlots, .one_copy_engine = true}),
+                   {{kCopies,
+                     "you counted the copies, as if the engine were never idle; which copy can it run while "
+                     "kernel 0 runs, "
+                     "if download 0 is queued before upload 1?"},
+                    {enough, "that is the time with an engine for each direction"},
+                    {"which copy is next in the copy engine's stream while kernel 0 runs?"}},
+                   kTolerance);
 
   expect_predicted(
       "kUploadsAhead", exercise::kUploadsAhead,

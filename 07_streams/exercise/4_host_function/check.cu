@@ -1,7 +1,7 @@
 /// @file
-/// The check of exercise 07.4: more and fewer batches than slots, by every schedule; the order of the
-/// results; a slot that is free only when its result has been taken; a host that waits for slots alone; and
-/// batches that overlap.
+/// The check of exercise 07.4: more and fewer batches than slots, by every schedule; results are taken in
+/// order; a slot is free only when its result has been taken; the host waits only for slots; and batches
+/// overlap.
 #include "07_streams/exercise/host_waits.hpp"
 #include "07_streams/exercise/watched_guarded.hpp"
 
@@ -22,7 +22,7 @@ using exercise::kSlots;
 using ladder::exercise::expect;
 
 /// Runs `count` batches. @throws NotYet unless all results are right, and were taken in order
-/// @param newest_first the device is done with a batch before it is done with the one before, which it may
+/// @param newest_first the device finishes a batch before the previous one, which CUDA allows
 void run(int count, bool newest_first = false) {
   const auto values = ladder::exercise::small_integers<float>(size_t(count) * kElements, 1);
   std::vector<int> filled, taken;
@@ -38,15 +38,14 @@ void run(int count, bool newest_first = false) {
     taken.push_back(batch);
     if (!ring.busy.last()[batch % kSlots])
       complaints.push_back(
-          fmt::format("slot {} is free while take() still reads its y: a device that is quicker would "
-                      "overwrite it",
+          fmt::format("slot {} is free while take() still reads its y: a faster device would overwrite it",
                       batch % kSlots));
     for (int i = 0; i < kElements; ++i) {
       const float right = 2 * values[size_t(batch) * kElements + i] + 1;
       if (y[i] == right) continue;
       complaints.push_back(
-          fmt::format("element {} of batch {} is {}, must be {}, when it is taken: what may "
-                      "have written x or y since the batch was queued, or has not yet?",
+          fmt::format("element {} of batch {} is {}, must be {}, when it is taken: which operation may have "
+                      "overwritten x or y, or has not written y yet?",
                       i, batch, y[i], right));
       return;
     }
@@ -57,15 +56,15 @@ void run(int count, bool newest_first = false) {
 
   expect(!filled.empty(), "no batch was filled: fill in the marked lines");
   expect(!taken.empty(),
-         "no result was taken: which function of the host is called when a download has ended?");
+         "no result was taken: which CUDA call runs a host function when a download has ended?");
   const bool repeats = std::set<int>(taken.begin(), taken.end()).size() < taken.size();
   expect(!repeats,
-         "the result of one batch is taken twice: what does the Job hold when the host function is called?");
+         "the result of one batch is taken twice: what does the Job contain when the host function runs?");
   for (size_t i = 0; i < taken.size(); ++i)
     expect(taken[i] == static_cast<int>(i),
            fmt::format(
-               "the result of batch {} is taken where that of batch {} is next: which stream has all host "
-               "functions in one order?",
+               "the result of batch {} is taken before the result of batch {}: which stream runs all host "
+               "functions in order?",
                taken[i], i));
   expect(at_return == size_t(count) && filled.size() == size_t(count),
          fmt::format("run() returned after {} of {} results had been taken", at_return, count));
@@ -83,7 +82,7 @@ void check() {
   expect(
       waits.size() <= waits_of_one,
       fmt::format("the results are right, but the host waits for the device {} times with {} batches, and {} "
-                  "times with one, first in {}: in the loop it must wait for a free slot only",
+                  "times with one, first in {}: in the loop it must wait only for a free slot",
                   waits.size(), kBatches, waits_of_one, waits.empty() ? "" : waits.front()));
 
   const auto one = ladder::exercise::counted_in_streams([] { run(1); });
@@ -92,17 +91,16 @@ void check() {
   expect(all->us < 0.6 * kBatches * one->us,
          fmt::format(
              "the results are right, but {} batches take {:.1f} times as long as one: how many slots are "
-             "busy at once?",
+             "busy at the same time?",
              kBatches, all->us / one->us));
 }
 
 constexpr const char* kJobIsGone =
-    "a pointer leads to memory that is gone: was a host function called with a pointer to a Job that is "
-    "gone, "
-    "and who keeps a Job until when?";
-const char* words_of_test = nullptr;  // what must be said where the file is one that must fail
+    "a pointer refers to freed memory: did a host function get a pointer to a Job that no longer exists, and "
+    "how long must a Job exist?";
+const char* words_of_test = nullptr;  // words that the message must contain if the answer is a wrong one
 
-/// The program cannot go on: this says so instead of the device's report.
+/// The program cannot continue: prints this instead of the device's report.
 void on_crash(int) {
   std::printf("%s%s\n", words_of_test ? "" : "not yet: ", kJobIsGone);
   std::fflush(stdout);

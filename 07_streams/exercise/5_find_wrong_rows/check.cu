@@ -1,5 +1,5 @@
 /// @file
-/// The check of exercise 07.5: few and many batches, by every schedule, each with a line of its own; and
+/// The check of exercise 07.5: few and many batches, by every schedule, each with a different line; and
 /// batches that overlap.
 #include EXERCISE
 
@@ -13,7 +13,7 @@ using exercise::kLanes;
 using exercise::Line;
 using Pinned = lesson07::PinnedBuffer<float>;
 
-/// Of each batch another: the values of no two batches can be mistaken.
+/// Lines that differ so much that each value identifies its batch.
 std::vector<Line> lines_of(int count) {
   std::vector<Line> lines;
   for (int batch = 0; batch < count; ++batch) lines.push_back({1.0f + batch, 100.0f * (1 + batch)});
@@ -45,8 +45,8 @@ void run(int count) {
     const int batch = static_cast<int>(i / kElements), other = batch_of(values[i], y.data()[i], lines);
     if (other == batch || other < 0) continue;
     throw ladder::exercise::NotYet(
-        fmt::format("batch {} of {} is wrong: it was computed with the scale and the offset of batch {}. Of "
-                    "what it needs, what else has changed since it was queued?",
+        fmt::format("batch {} of {} is wrong: it was computed with the scale and the offset of batch {}. "
+                    "Which memory that its kernel reads has changed since it was queued?",
                     batch, count, other));
   }
   y.expect_equal(expected);
@@ -61,8 +61,8 @@ void check() {
   const auto all = ladder::exercise::counted_in_streams([] { run(kBatches); });
   if (!all) return;
   ladder::exercise::expect(all->us < 0.6 * kBatches * one->us,
-                           fmt::format("y is right, but {} batches take {:.1f} times as long as one: for "
-                                       "what must the host wait, and for what not?",
+                           fmt::format("y is right, but {} batches take {:.1f} times as long as one: which "
+                                       "waits of the host are unnecessary?",
                                        kBatches, all->us / one->us));
 }
 

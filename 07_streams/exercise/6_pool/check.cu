@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 07.6: rounds of batches by every schedule; what the pool has reserved while they
-/// run, between them, and at the end; and a host that only queues.
+/// The check of exercise 07.6: rounds of batches by every schedule; the memory that the pool has reserved
+/// while they run, between them, and at the end; and the host only queues.
 #include "07_streams/exercise/host_waits.hpp"
 #include "07_streams/exercise/watched_launches.hpp"
 
@@ -14,8 +14,8 @@ using exercise::kElements;
 using exercise::kInFlight;
 using ladder::exercise::expect;
 
-constexpr int kRounds = 3, kBatches = 5;              // in a round
-constexpr uint64_t kPieceOfGpu = uint64_t(64) << 20;  // what a GPU reserves at a time, generously
+constexpr int kRounds = 3, kBatches = 5;              // batches in a round
+constexpr uint64_t kPieceOfGpu = uint64_t(64) << 20;  // at least as much as a GPU reserves at a time
 
 uint64_t bytes(const exercise::Pipeline& pipeline, cudaMemPoolAttr attribute) {
   uint64_t value = 0;
@@ -27,7 +27,7 @@ std::string workspaces(uint64_t bytes) {
   return fmt::format("{} MiB ({} workspaces)", bytes >> 20, bytes / exercise::kWorkspaceBytes);
 }
 
-/// @throws NotYet unless y is right, and the pool has what it must
+/// @throws NotYet unless y and the pool's memory are right
 void run() {
   constexpr size_t kCount = size_t(kRounds) * kBatches * kElements;
   const auto values = ladder::exercise::small_integers<float>(kCount, 1);
@@ -68,39 +68,40 @@ void run() {
   y.expect_equal(expected);
   expect(most > 0, "y is right, but the pool has never had any memory: allocate from pipeline.pool");
   expect(in_use == 0,
-         fmt::format("y is right, but at the end {} are still in use: which are freed, and where?",
+         fmt::format("y is right, but at the end {} are still in use: where are workspaces freed?",
                      workspaces(in_use)));
-  // A GPU may reserve more than it is asked for.
-  expect(!ladder::on_cpu_device() || most <= kInFlight * exercise::kWorkspaceBytes,
-         fmt::format(
-             "y is right, but the pool had reserved {} at one time: by what does an allocation in `makers` "
-             "come after a free in `users`, the free included?",
-             workspaces(most)));
+  // A GPU may reserve more than an allocation requests.
+  expect(
+      !ladder::on_cpu_device() || most <= kInFlight * exercise::kWorkspaceBytes,
+      fmt::format("y is right, but the pool had reserved {} at one time: which event orders an allocation in "
+                  "`makers` after a free in `users`?",
+                  workspaces(most)));
   expect(waits.empty(),
          fmt::format("y is right, but the host waits {} times while it queues {} batches, first in "
-                     "{}: who else can wait until memory has been freed?",
+                     "{}: which stream can wait until memory has been freed?",
                      waits.size(), kRounds * kBatches, waits.empty() ? "" : waits.front()));
   expect(
       !streams_exchanged,
-      "y is right, but `make` must run in `makers` and `use` in `users`: so one batch is made while the one "
-      "before is used");
+      "y is right, but `make` must run in `makers` and `use` in `users`, so that one batch is made while the "
+      "previous one is used");
   expect(
       !ladder::on_cpu_device() || most > exercise::kWorkspaceBytes,
       "y is right, but the pool never had a second workspace: batch b + 1 is not made while batch b is used; "
       "what makes `makers` wait?");
   for (const uint64_t after_round : kept)
-    expect(after_round >= kInFlight * exercise::kWorkspaceBytes,
-           fmt::format("y is right, but after a round the pool has given memory back, has {} left, and asks "
-                       "for more again in the next: how much may a pool keep while nobody uses it?",
-                       workspaces(after_round)));
+    expect(
+        after_round >= kInFlight * exercise::kWorkspaceBytes,
+        fmt::format("y is right, but after a round the pool has released memory, has {} left, and reserves "
+                    "more in the next round: which attribute sets how much unused memory a pool keeps?",
+                    workspaces(after_round)));
   expect(
       threshold >= kPieceOfGpu,
-      fmt::format("y is right here, but the pool may keep {}, and a GPU reserves tens of MiB at a time: it "
-                  "would give them back after every round",
+      fmt::format("y is right here, but the pool keeps at most {}, and a GPU reserves tens of MiB at a time: "
+                  "it would release them after every round",
                   workspaces(threshold)));
   expect(left == 0,
-         fmt::format("y is right, but after finish() the pool still has {}: what must have ended before "
-                     "memory can go back, and who says that it shall?",
+         fmt::format("y is right, but after finish() the pool still has {}: which operations must have ended "
+                     "before memory can be released, and which call releases it?",
                      workspaces(left)));
 }
 

@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 07.7: more and fewer batches than slots, by every schedule; a host that only queues;
-/// batches that overlap, and halves that do.
+/// The check of exercise 07.7: more and fewer batches than slots, by every schedule; the host only queues;
+/// batches overlap, and so do halves.
 #include "07_streams/exercise/host_waits.hpp"
 #include "07_streams/exercise/watched_launches.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 using ladder::exercise::expect;
 using Pinned = lesson07::PinnedBuffer<float>;
 
-/// @returns the host's waits while it queued
+/// @returns the waits of the host while it queued
 /// @throws NotYet unless y is right
 std::vector<std::string> run(int count) {
   const auto values = ladder::exercise::small_integers<float>(size_t(count) * exercise::kElements, 1);
@@ -29,18 +29,18 @@ std::vector<std::string> run(int count) {
   return waits;
 }
 
-/// What the reader of the device's report needs.
+/// The names of the streams in the device's report.
 constexpr const char* kStreams = " (stream 1: uploads, 2: downloads, 3: half 0, 4: half 1)";
 
-/// The report without what the device makes of it: to find that is the exercise.
+/// The report without its explanation: the exercise is to find that.
 std::string symptom(const std::string& report) {
   const size_t begin = report.find(": ", report.find("nothing orders")), end = report.find("; schedule ");
   return begin < end && end != std::string::npos ? report.substr(0, begin) + ", " + report.substr(end + 2)
                                                  : report;
 }
 
-/// Can the two halves of a batch go on at once? After each kernel a memset of the same byte is queued: if the
-/// device finds no order between the two memsets, it finds none between the kernels.
+/// Whether the two halves of a batch can overlap. After each kernel a memset of the same byte is queued: if
+/// the device finds no order between the two memsets, there is none between the kernels.
 bool halves_overlap() {
   ladder::DeviceBuffer<float> both(1);
   ladder::after_launch() = [&](const void*, cudaStream_t stream) {
@@ -82,10 +82,10 @@ void check() {
   expect(all->us < 0.7 * kBatches * one->us,
          fmt::format(
              "y is right, but {} batches take {:.1f} times as long as one: which steps of different batches "
-             "go on at once?",
+             "can overlap?",
              kBatches, all->us / one->us));
   expect(halves_overlap(),
-         "y is right, but one half of a batch waits for the other: what does a half need of it?");
+         "y is right, but one half of a batch waits for the other: which data do they share?");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 /// @file
-/// The check of exercise 07.8: batches that fail in several ways, by every schedule; what is in flight when
-/// run() is left; and devices that fail or hang at the end.
+/// The check of exercise 07.8: batches that fail in several ways, by every schedule; operations in flight
+/// when run() exits; and devices that fail or hang at the end.
 #include "07_streams/exercise/host_waits.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace {
 
-/// What the exercise is told when it asks whether a stream, or an event, is done.
+/// The results of the exercise's queries of streams and events.
 enum class Answers { truly, busy_once, always_busy, busy_one_after_another, an_error_first };
 Answers answers = Answers::truly;
 using Clock = std::chrono::steady_clock;
@@ -22,13 +22,13 @@ Clock::time_point first_asked;
 constexpr std::chrono::seconds kTooLong{2};
 
 std::chrono::milliseconds patience;
-std::map<const void*, Clock::time_point> done_at;  // of streams, or events, that were asked for
+std::map<const void*, Clock::time_point> done_at;  // for the streams and events that were queried
 Clock::time_point last_done;
 bool has_said_too_long = false;
 
-/// Is it busy where each is busy for two fifths of patience, one after the other? Only together they take too
-/// long. What ends too late is busy until run() has been told so when its patience was over, however slowly
-/// the computer runs.
+/// Whether the handle is busy, if each is busy for two fifths of patience, one after the other: only their
+/// sum is too long. A handle that ends too late stays busy until run() has seen that after its deadline,
+/// however slowly the computer runs.
 bool is_still_busy(const void* handle) {
   const auto now = Clock::now(), too_late = first_asked + patience;
   if (!done_at.count(handle)) done_at[handle] = last_done = std::max(now, last_done) + patience * 2 / 5;
@@ -51,14 +51,14 @@ cudaError_t ask(const void* handle, const Query& query) {
   }
   if (Clock::now() - first_asked > kTooLong)
     throw ladder::exercise::NotYet(
-        "a device that hangs hangs the program: run() still asks for its streams after 2 s, and patience is "
-        "20 ms");
+        "a device that hangs also hangs the program: run() still queries its streams after 2 s, but patience "
+        "is 20 ms");
   return cudaErrorNotReady;
 }
 
 }  // namespace
 
-// To ask is no wait. In parentheses a name is not the macro.
+// A query is no wait. A name in parentheses does not expand the macro.
 #undef cudaStreamQuery
 #undef cudaEventQuery
 #define cudaStreamQuery(stream) ask(stream, [&] { return (cudaStreamQuery)(stream); })
@@ -80,7 +80,7 @@ struct FillFailed {
   std::string what() const { return fmt::format("the fill of batch {} failed", batch); }
 };
 
-/// What goes wrong.
+/// An error that the check causes.
 struct Fault {
   std::string name;
   int fill_fails = -1;  ///< the batch whose fill throws
@@ -88,7 +88,7 @@ struct Fault {
   std::vector<int> bad = {};  ///< batches with a bad element
   int copy_fails = -1;        ///< the batch whose second copy CUDA refuses; on the CPU device
   Answers answers = Answers::truly;
-  std::string thrown = {};  ///< must be in the words of what run() throws; empty: it must not throw
+  std::string thrown = {};  ///< part of the message that run() must throw; empty: it must not throw
 };
 
 struct Outcome {
@@ -135,17 +135,17 @@ Outcome outcome_of(exercise::Pipeline& pipeline, const Fault& fault, const std::
   return outcome;
 }
 
-/// @throws NotYet unless run() does what it must
+/// @throws NotYet unless run() handles the error correctly
 void run(const Fault& fault) {
   const auto values = ladder::exercise::small_integers<float>(size_t(kBatches) * kElements, 1);
   exercise::Pipeline pipeline;
   if (fault.answers == Answers::always_busy) pipeline.patience = std::chrono::milliseconds(20);
   if (fault.fill_takes.count() > 0) pipeline.patience = fault.fill_takes * kBatches / 2;
-  // Long, so that a busy computer is not taken for a slow stream.
+  // Long, so that a busy computer does not look like a slow stream.
   if (fault.answers == Answers::busy_one_after_another) pipeline.patience = std::chrono::milliseconds(500);
   for (exercise::Slot& slot : pipeline.slots) {
     std::fill_n(slot.y.get(), kElements, -1e9f);
-    *slot.is_bad = 1;  // as an earlier run has left it
+    *slot.is_bad = 1;  // the value of an earlier run
   }
   const Outcome outcome = outcome_of(pipeline, fault, values);
 
@@ -158,32 +158,32 @@ void run(const Fault& fault) {
   }
   if (fault.answers == Answers::busy_one_after_another) {
     expect(outcome.thrown == exercise::StillBusy().what(),
-           fmt::format("{}: run() throws {} instead of StillBusy: what do all streams together have?",
+           fmt::format("{}: run() throws {} instead of StillBusy: how long may all streams take in total?",
                        fault.name, said()));
     return;
   }
   const int failed = std::max(fault.fill_fails, fault.copy_fails);
   expect(failed < 0 || outcome.filled.back() <= failed,
-         fmt::format("batch {} was begun though batch {} had failed", outcome.filled.back(), failed));
+         fmt::format("batch {} was begun although batch {} had failed", outcome.filled.back(), failed));
   const bool truly = fault.answers == Answers::truly;
   expect(!truly || outcome.busy_streams == 0,
          fmt::format(
-             "{}: run() is left while {} of its streams still have work, which uses memory that the caller "
-             "frees now",
+             "{}: run() exits while {} of its streams still have work, which uses memory that the caller "
+             "then frees",
              fault.name, outcome.busy_streams));
   for (int batch = 0; batch < kBatches; ++batch)
-    expect(
-        outcome.thrown != exercise::BadBatch(batch).what() ||
-            std::count(fault.bad.begin(), fault.bad.end(), batch),
-        fmt::format("{}: run() throws '{}', and it is not: is_bad holds what an earlier run has left there "
-                    "until the batch has been downloaded",
-                    fault.name, outcome.thrown));
+    expect(outcome.thrown != exercise::BadBatch(batch).what() ||
+               std::count(fault.bad.begin(), fault.bad.end(), batch),
+           fmt::format(
+               "{}: run() throws '{}', but the batch is not bad: is_bad holds the value of an earlier run "
+               "until the batch has been downloaded",
+               fault.name, outcome.thrown));
   expect(
       fault.thrown.empty() ? outcome.thrown.empty() : outcome.thrown.find(fault.thrown) != std::string::npos,
       fmt::format("{}: run() throws {}, must throw {}", fault.name, said(),
                   fault.thrown.empty() ? "nothing" : "'" + fault.thrown + "', which came first"));
   if (!truly) return;
-  // What was queued before the failure has run to its end.
+  // All operations queued before the failure have completed.
   for (int batch = 0; batch < (failed < 0 ? kBatches : failed); ++batch)
     for (int i = 0; i < kElements; ++i) {
       if (std::count(fault.bad.begin(), fault.bad.end(), batch)) break;
@@ -225,16 +225,17 @@ void check() {
     for (const Fault& fault : faults)
       if (fault.answers == Answers::truly) ladder::exercise::on_every_schedule([&] { run(fault); });
   });
-  expect(waits.empty(),
-         fmt::format(
-             "{} has no limit: a kernel that hangs would hang the program; ask instead, until a deadline",
-             waits.empty() ? "" : waits.front()));
+  expect(
+      waits.empty(),
+      fmt::format(
+          "{} has no time limit: a kernel that hangs would hang the program; query until a deadline instead",
+          waits.empty() ? "" : waits.front()));
   for (const Fault& fault : faults)
     if (fault.answers != Answers::truly) ladder::exercise::on_every_schedule([&] { run(fault); });
-  run({.name = "to fill all batches takes twice as long as patience",
+  run({.name = "filling all batches takes twice as long as patience",
        .fill_takes = std::chrono::milliseconds(100),
        .answers = Answers::busy_once});
-  run({.name = "the streams are done after 200, 400 and 600 ms, and patience is 500 ms",
+  run({.name = "the streams finish after 200, 400 and 600 ms, and patience is 500 ms",
        .answers = Answers::busy_one_after_another});
 }
 

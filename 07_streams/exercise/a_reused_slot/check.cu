@@ -19,18 +19,18 @@ void expect_before(int batch, int streams, int slots) {
   const std::string call = fmt::format("before_upload({}, {}, {})", batch, streams, slots);
   const int before = batch < slots ? -1 : batch - slots;
   const std::string wrong_batch =
-      before < 0           ? fmt::format("slot {} is fresh", batch % slots)
-      : got.batch < 0      ? fmt::format("slot {} is not fresh: who had it?", batch % slots)
+      before < 0           ? fmt::format("no batch has used slot {} before", batch % slots)
+      : got.batch < 0      ? fmt::format("slot {} was used before: by which batch?", batch % slots)
       : got.batch >= batch ? fmt::format("batch {} does not come before batch {}", got.batch, batch)
       : got.batch % slots == batch % slots
-          ? "another batch has had the slot since"
-          : fmt::format("batch {} has slot {}, not slot {}", got.batch, got.batch % slots, batch % slots);
+          ? "another batch has used the slot since"
+          : fmt::format("batch {} uses slot {}, not slot {}", got.batch, got.batch % slots, batch % slots);
   expect_returned(call + ".batch", got.batch, before, {{wrong_batch}});
 
   const int of_before = before % streams, mine = batch % streams;
   const Order right = before < 0 ? Order::nothing : of_before == mine ? Order::stream : Order::event;
   const std::string why =
-      right == Order::nothing ? "no batch had the slot before"
+      right == Order::nothing ? "no batch has used the slot before"
       : right == Order::stream
           ? fmt::format("both batches are in stream {}, whose operations run in order", mine)
           : fmt::format("batch {} is in stream {} and batch {} in stream {}: do they run in order?", before,

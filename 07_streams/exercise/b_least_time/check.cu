@@ -1,6 +1,5 @@
 /// @file
-/// The check of exercise 07.b: batches in which each of the steps is the longest, with one and two copy
-/// engines.
+/// The check of exercise 07.b: each of the steps is the longest one once, with one and two copy engines.
 #include EXERCISE
 
 #include "common/exercise/check.hpp"
@@ -16,25 +15,24 @@ void expect_time(Steps one, int batches, int copy_engines) {
   const int longest = std::max({one.upload, one.kernel, one.download});
   const int two_engines = all + (batches - 1) * longest;
   const int sms = all + (batches - 1) * one.kernel;
-  const std::string fill = "the first batch must come to the busiest engine, and the last one leave it",
+  const std::string fill = "the busiest engine idles before its first step and after its last one",
                     name = fmt::format("least_time({{{}, {}, {}}}, {}, {})", one.upload, one.kernel,
                                        one.download, batches, copy_engines);
   const int got = exercise::least_time(one, batches, copy_engines);
   if (copy_engines == 2)
     expect_returned(name, got, two_engines,
-                    {{batches * all, "that is one step after the other: which of them can go on at once?"},
+                    {{batches * all, "that runs one step after the other: which of them can overlap?"},
                      {batches * longest, fill},
-                     {all + batches * longest, "the busiest engine's step is counted for a batch too many"},
-                     {std::max(sms, copies), "with two copy engines an upload and a download go on at once"},
-                     {sms, "an engine that copies may be the busiest"}});
+                     {all + batches * longest, "you counted one step too many of the busiest engine"},
+                     {std::max(sms, copies), "with two copy engines an upload and a download can overlap"},
+                     {sms, "a copy engine may be the busiest"}});
   else
-    expect_returned(
-        name, got, std::max(sms, copies),
-        {{batches * all, "that is one step after the other: which of them can go on at once?"},
-         {two_engines, "the one copy engine has the uploads and the downloads"},
-         {std::max(batches * one.kernel, copies), fill},
-         {copies + one.kernel, "while a kernel runs, the copy engine may have another batch to copy"},
-         {copies, "the SMs may be the busiest"}});
+    expect_returned(name, got, std::max(sms, copies),
+                    {{batches * all, "that runs one step after the other: which of them can overlap?"},
+                     {two_engines, "the only copy engine executes the uploads and the downloads"},
+                     {std::max(batches * one.kernel, copies), fill},
+                     {copies + one.kernel, "while a kernel runs, the copy engine can copy another batch"},
+                     {copies, "the SMs may be the busiest"}});
 }
 
 void check() {
