@@ -8,8 +8,8 @@
 
 namespace ladder {
 
-/// What kernels have said about why they stopped, in lines; empty if nothing. Set where something knows
-/// (prepare_bounded_waits).
+/// What kernels have said about why they stopped, or the CPU device about why a call failed, in lines; empty
+/// if nothing. Set where something knows (prepare_bounded_waits).
 inline std::string (*why_kernels_stopped)() = nullptr;
 
 /// A CUDA call failed. `what()` holds the call, CUDA's own words, the file and the line; and, in lines of

@@ -12,6 +12,10 @@ inline std::string take_unwritten_read() { return ""; }
 struct WorkOfKernels {
   bool lacks_products = false;  ///< of tensor cores, though one of the kernels has had some before
   bool stages = true;           ///< perhaps: threads have written shared memory
+  /// Where sums were stored to shared memory, if that is one line of the lesson's; else empty.
+  std::string (*staged_at)() = nullptr;
+  /// Have boxes of TMA loads covered all columns of this matrix?
+  bool (*has_loaded_columns)(const void* matrix, int columns) = nullptr;
 };
 inline WorkOfKernels take_work_of_kernels() { return {}; }
 

@@ -511,6 +511,55 @@ TEST_CASE("Tiles of C of which only some hold those of exchanged places are not 
              !ContainsSubstring("(j, i)"));
 }
 
+TEST_CASE("What holds of a tile's first rows is not said of the tile") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto complaint = [](int rows_of_zeros) {
+    return complaint_of_places(128, 128, [=](int row, int column) {
+      if (row < 64) return std::pair(row, column);
+      return row < 64 + rows_of_zeros ? std::pair(999, 0)
+                                      : std::pair((row * 37 + column * 11) % 128, (column * 29 + row) % 128);
+    });
+  };
+  CHECK_THAT(complaint(64), ContainsSubstring("in tile row 1, tile column 0: C holds zeros"));
+  CHECK_THAT(complaint(8), !ContainsSubstring("tile column 0: C holds zeros"));
+  CHECK_THAT(complaint(8), ContainsSubstring("in row 64: C holds zeros"));
+}
+
+TEST_CASE("Columns that repeat in each tile are named, and staging where all of B was loaded") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto repeated = [](int row, int column) { return std::pair(row, column / 256 * 256 + column % 64); };
+  const std::string fact = "of every 256 columns of C, each 64 hold what belongs to the first 64";
+  CHECK_THAT(complaint_of_places(64, 520, repeated),
+             ContainsSubstring(
+                 fact + ": is the column of a piece missing where sums are staged, or where B is loaded?"));
+  // One tile alone: the tile's column may be missing.
+  CHECK_THAT(complaint_of_places(64, 256, repeated), !ContainsSubstring("of every 256"));
+  // Not in the last tile.
+  CHECK_THAT(complaint_of_places(64, 520,
+                                 [&](int row, int column) {
+                                   return column < 256 ? repeated(row, column) : std::pair(row, column);
+                                 }),
+             !ContainsSubstring("of every 256"));
+
+  ladder::Reference reference{{1, 512, 1}, {0}, {}};
+  for (int column = 0; column < 512; ++column) reference.values.push_back(column % 250 - 125);
+  ladder::WrongElements wrong(reference);
+  for (int column = 0; column < 512; ++column) {
+    const double held = reference.values[static_cast<size_t>(column / 256 * 256 + column % 64)];
+    const double due = reference.values[static_cast<size_t>(column)];
+    if (held != due) wrong.add(0, column, due, ladder::to_bf16(static_cast<float>(held)));
+  }
+  const std::vector<__nv_bfloat16> a(1), b(512);
+  const auto explained = [&](const ladder::MadeBy& made_by) {
+    return ladder::explain(wrong, reference, /*is_exact=*/true, a, b, made_by);
+  };
+  CHECK(explained({true, true, "gemm.cuh:87"}) ==
+        fact +
+            ", and all columns of B were loaded: is the column of a piece missing where sums are staged "
+            "(gemm.cuh:87)?");
+  CHECK(explained({false}) == fact + ": is the column of a piece missing where B is loaded or multiplied?");
+}
+
 TEST_CASE("Where no sums can have been staged, a staging tile is not blamed") {
   constexpr int kSize = 128;
   ladder::Reference reference{{kSize, kSize, 1}, {}, {}};
@@ -530,7 +579,7 @@ TEST_CASE("Where no sums can have been staged, a staging tile is not blamed") {
         wrong.add(row, column, of_a(row) * of_b(column),
                   ladder::to_bf16(static_cast<float>(of_a(row - 64) * of_b(column))));
   const auto explained = [&](bool may_be_staged) {
-    return ladder::explain(wrong, reference, /*is_exact=*/true, a, b, may_be_staged);
+    return ladder::explain(wrong, reference, /*is_exact=*/true, a, b, {may_be_staged});
   };
   CHECK_THAT(explained(true), ContainsSubstring("or a staging tile held other sums when it was stored"));
   CHECK_THAT(explained(false),

@@ -10,8 +10,8 @@ namespace cpu_device {
 
 namespace {
 
-/// Does everything that was captured come before the end of the stream?
-bool all_joined(const Capture& capture, const CUstream_st& stream) {
+/// For each node that was captured, whether it comes before the end of the stream.
+std::vector<bool> nodes_before_end(const Capture& capture, const CUstream_st& stream) {
   const std::vector<GraphNode>& nodes = capture.graph->nodes;
   std::vector<bool> reached(nodes.size());
   std::vector<size_t> open = stream.capture_front;
@@ -22,7 +22,27 @@ bool all_joined(const Capture& capture, const CUstream_st& stream) {
     reached[node] = true;
     open.insert(open.end(), nodes[node].after.begin(), nodes[node].after.end());
   }
-  return std::find(reached.begin(), reached.end(), false) == reached.end();
+  return reached;
+}
+
+/// Which streams have joined the capture, where, and did not come back.
+void explain_unjoined(const Capture& capture, const CUstream_st& origin, const std::vector<bool>& reached) {
+  std::string text;
+  for (const CUstream_st* stream : capture.streams) {
+    size_t last = reached.size();  // that it has captured
+    for (size_t i = 0; i < reached.size(); ++i)
+      if (capture.graph->nodes[i].lane == stream->capture_lane) last = i;
+    if (last == reached.size() || reached[last] || stream == &origin) continue;
+    const Work& work = capture.graph->nodes[last].work;
+    const Location joined = stream->joined_capture_at;
+    text += (text.empty() ? "  " : "\n  ") + stream->name +
+            (stream->origin.empty() || stream->creators ? "" : " (" + stream->origin + ")") +
+            " has joined the capture" + (joined.line ? " at " + describe_place(joined) : "") + ", and " +
+            origin.name + ", which ends it, does not wait for its last operation, the " + work.kind +
+            (work.where.line ? " at " + describe_place(work.where) : "") +
+            ": record an event behind that, and let " + origin.name + " wait for it";
+  }
+  if (!text.empty()) explain_error(text);
 }
 
 cudaStreamCaptureStatus status_of(const Capture* capture) {
@@ -122,7 +142,9 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     if (!found->capture) return cudaErrorIllegalState;
     const std::shared_ptr<Capture> capture = found->capture;
     if (capture->origin != found) return cudaErrorStreamCaptureUnmatched;
-    const bool is_whole = all_joined(*capture, *found);
+    const std::vector<bool> reached = nodes_before_end(*capture, *found);
+    const bool is_whole = std::find(reached.begin(), reached.end(), false) == reached.end();
+    if (!is_whole && !capture->is_invalid) explain_unjoined(*capture, *found, reached);
     end_capture(*capture);
     if (capture->is_invalid) return cudaErrorStreamCaptureInvalidated;
     if (!is_whole) return cudaErrorStreamCaptureUnjoined;

@@ -11,6 +11,7 @@
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/streams/kernel_writes.hpp"
+#include "common/cuda/error.hpp"
 
 namespace cpu_device {
 namespace {
@@ -47,6 +48,11 @@ void report_deferred_failure() {
 cudaError_t remember(cudaError_t error) {
   if (error != cudaSuccess) last_error = error;
   return error;
+}
+
+void explain_error(const std::string& lines) {
+  explanation_of_error = lines;
+  ladder::why_kernels_stopped = [] { return std::exchange(explanation_of_error, ""); };
 }
 
 cudaError_t injected_error(const char* function) {

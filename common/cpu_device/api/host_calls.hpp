@@ -23,6 +23,8 @@ void watch_for_a_spinning_host();
 
 /// Remembers an error for cudaGetLastError.
 cudaError_t remember(cudaError_t);
+/// What CUDA's words for the error of this call leave open, in lines: a CudaError says it.
+void explain_error(const std::string& lines);
 /// The error that fail_call wants from this call, or cudaSuccess.
 cudaError_t injected_error(const char* function);
 /// Ends the kernel that makes the call, if one does. It must come before the lock, which the host has while
@@ -39,6 +41,9 @@ void defer_failure(const std::string& what);
 /// run it.
 void note_what_is_queued();
 
+/// Of the last call of this thread.
+inline thread_local std::string explanation_of_error;
+
 /// Runs the body of a call under the lock. A failure ends all queued work. It is thrown, except where another
 /// exception is on its way: a destructor that waits would end the program.
 template <class Body>
@@ -47,6 +52,7 @@ cudaError_t host_call(const char* function, const Body& body) {
   ++host_calls_so_far;
   const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
   note_what_is_queued();
+  explanation_of_error.clear();
   try {
     begin_call(function);
     if (const cudaError_t error = injected_error(function); error != cudaSuccess) return remember(error);

@@ -21,6 +21,34 @@ std::shared_ptr<Capture> capture_of(const CUevent_st& event) {
   return event.capture && streams().captures.count(event.capture.get()) ? event.capture : nullptr;
 }
 
+/// "stream 1 (`one`, created at main.cu:5)"; without its origin if that is a helper that lessons share.
+std::string with_origin(const std::string& stream, const std::string& origin, bool is_helper) {
+  return stream + (origin.empty() || is_helper ? "" : " (" + origin + ")");
+}
+
+/// A stream that captures waits for an event that none of its streams has recorded.
+void explain_uncaptured_event(const CUstream_st& stream, const CUevent_st& event) {
+  if (!event.recorded) {
+    explain_error("  nobody has recorded that event in a stream of the capture");
+    return;
+  }
+  const Operation& record = *event.recorded;
+  std::string text = "  the event was recorded" +
+                     (record.where.line ? " at " + describe_place(record.where) : std::string()) + " in " +
+                     with_origin(record.stream, record.stream_origin, record.stream_creators != nullptr) +
+                     ", which is not in the capture of " +
+                     with_origin(stream.name, stream.origin, stream.creators != nullptr);
+  const auto& idle = stream.capture->waits_for_itself;
+  if (idle.empty()) {
+    text += ": a stream joins a capture by a wait for an event that was recorded in it";
+  } else {
+    const auto& [where, name] = idle.begin()->second;
+    text += "; the wait" + (where.line ? " at " + describe_place(where) : std::string()) + " is in " + name +
+            ", which has recorded its event itself: must the other stream wait there, to join the capture?";
+  }
+  explain_error(text);
+}
+
 /// Polling must come to an end on every schedule: each look lets one thing happen.
 cudaError_t query(const OperationPointer& operation) {
   if (!operation->done) streams().run_one_of_those_needed_by(operation);
@@ -37,10 +65,14 @@ cudaError_t wait(const OperationPointer& operation) {
 }
 
 cudaError_t wait_for_captured_event(CUstream_st& stream, const CUevent_st& event,
-                                    const std::shared_ptr<Capture>& capture) {
+                                    const std::shared_ptr<Capture>& capture, Location where) {
   if (stream.is_legacy) return cudaErrorStreamCaptureImplicit;
-  if (!stream.capture) join_capture(stream, capture);
+  if (!stream.capture) {
+    join_capture(stream, capture);
+    stream.joined_capture_at = where;
+  }
   if (stream.capture != capture) return cudaErrorStreamCaptureMerge;
+  if (event.capture_lane == stream.capture_lane) capture->waits_for_itself[&event] = {where, stream.name};
   stream.capture_front.insert(stream.capture_front.end(), event.capture_front.begin(),
                               event.capture_front.end());
   return cudaSuccess;
@@ -167,8 +199,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     CUstream_st* found = streams().find(stream, meaning, current_device());
     if (!found || !streams().events.count(event)) return cudaErrorInvalidResourceHandle;
     if (const std::shared_ptr<Capture> capture = capture_of(*event))
-      return wait_for_captured_event(*found, *event, capture);
+      return wait_for_captured_event(*found, *event, capture, where);
     if (found->capture) {
+      explain_uncaptured_event(*found, *event);
       found->capture->is_invalid = true;
       return cudaErrorStreamCaptureIsolation;
     }
@@ -265,6 +298,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, DefaultStrea
     if (found->capture) {
       event->capture = found->capture;
       event->capture_front = found->capture_front;
+      event->capture_lane = found->capture_lane;
       event->recorded = nullptr;
       return cudaSuccess;
     }

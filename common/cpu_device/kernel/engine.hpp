@@ -285,6 +285,10 @@ std::string take_unwritten_read();
 struct WorkOfKernels {
   bool lacks_products = false;  ///< of wgmma and mma.sync all, though one of the kernels has had some before
   bool stages = true;           ///< perhaps: a thread has written shared memory, or races were not checked
+  /// Of the launches before that call: the line of the lesson that has called stmatrix, if it is one.
+  std::string (*staged_at)() = nullptr;
+  /// Likewise: whether boxes of TMA loads have covered all columns of the matrix that begins there.
+  bool (*has_loaded_columns)(const void* matrix, int columns) = nullptr;
 };
 WorkOfKernels take_work_of_kernels();
 

@@ -12,6 +12,7 @@
 #include <deque>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -36,6 +37,27 @@
 #include "common/cpu_device/observe/races.hpp"
 
 namespace cpu_device {
+
+/// What the verifier asks about if C is wrong.
+struct MovedTiles {
+  /// By a tensor's first byte: columns at which boxes of TMA loads began, and how many a box has.
+  std::map<const std::byte*, std::map<int, int>> loaded_columns;
+  std::vector<Location> staged_at;  ///< calls of stmatrix, each line once
+
+  void note_load(const std::byte* tensor, int column, int columns) {
+    int& most = loaded_columns[tensor][column];
+    most = std::max(most, columns);
+  }
+  void note_staging(const Location& where) {
+    const auto is_same = [&](const Location& one) { return one.call == where.call && one == where; };
+    if (std::none_of(staged_at.begin(), staged_at.end(), is_same)) staged_at.push_back(where);
+  }
+  void add(const MovedTiles& other) {
+    for (const auto& [tensor, boxes] : other.loaded_columns)
+      for (const auto& [column, columns] : boxes) note_load(tensor, column, columns);
+    for (const Location& where : other.staged_at) note_staging(where);
+  }
+};
 
 /// Runs clusters of one launch on one OS thread.
 class Cluster {
@@ -114,6 +136,7 @@ class Cluster {
   AccessCounter& accesses() { return access_counter_; }
   MemoryGuard& guard() { return guard_; }
   UnwrittenReads& unwritten_reads() { return unwritten_reads_; }
+  MovedTiles& moved_tiles() { return moved_tiles_; }
   /// What all clusters of this object have touched; null if nobody wants to know.
   GlobalAccesses* global_accesses() { return notes_global_accesses_ ? &global_accesses_ : nullptr; }
   Counters& totals() { return counters_; }
@@ -191,6 +214,7 @@ class Cluster {
   AccessCounter access_counter_;
   MemoryGuard guard_;
   UnwrittenReads unwritten_reads_;
+  MovedTiles moved_tiles_;
   GlobalAccesses global_accesses_;
   uint64_t sampled_blocks_ = 0;
   std::unique_ptr<RaceChecker> race_checker_;

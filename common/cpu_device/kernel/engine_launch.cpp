@@ -13,6 +13,7 @@
 
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/kernel_declaration.hpp"
 #include "common/cpu_device/kernel/long_turns.hpp"
 #include "common/cpu_device/kernel/shared_variables.hpp"
@@ -76,8 +77,32 @@ std::string first_unwritten_read;  ///< since somebody asked last
 /// The same.
 struct Work {
   bool multiplies = false, has_multiplied_before = false, stages = false, is_known = false;
+  MovedTiles moved_tiles;
 };
 Work work_of_kernels;
+MovedTiles moved_tiles_taken;  ///< of the launches before take_work_of_kernels()
+
+std::string describe_staging() {
+  std::string place;
+  for (const Location& where : moved_tiles_taken.staged_at) {
+    const std::string own = own_place(where);
+    if (!place.empty() && place != own) return "";
+    place = own;
+  }
+  return place;
+}
+
+bool has_loaded_columns(const void* matrix, int columns) {
+  const auto boxes = moved_tiles_taken.loaded_columns.find(static_cast<const std::byte*>(matrix));
+  if (boxes == moved_tiles_taken.loaded_columns.end()) return false;
+  int end = 0;
+  for (const auto& [column, width] : boxes->second) {
+    if (column > end) break;
+    end = std::max(end, column + width);
+  }
+  return end >= columns;
+}
+
 std::set<const void*> kernels_that_multiply;
 
 unsigned count_os_threads(const KernelLaunch& kernel, const Options& options, uint64_t clusters) {
@@ -135,6 +160,7 @@ class Launch {
       if (multiplies && kernel_.function) kernels_that_multiply.insert(kernel_.function);
       work.multiplies |= multiplies;
       work.stages |= stages_;
+      work.moved_tiles.add(moved_tiles_);
       work.is_known = true;
     }
     if (!failure_.empty()) throw Failure(failure_);
@@ -200,6 +226,7 @@ class Launch {
     to.math_cycles += from.math_cycles;
     to.overlap_cycles += from.overlap_cycles;
     unwritten_reads_.add(cluster.unwritten_reads());
+    moved_tiles_.add(cluster.moved_tiles());
     stages_ |= from.blocks > 0 && (!cluster.races() || cluster.races()->has_thread_written() ||
                                    cluster.access_counter().exact().cluster_bytes > 0);  // st.async, perhaps
     exact_ += cluster.access_counter().exact();
@@ -225,6 +252,7 @@ class Launch {
   LaunchRecord record_;
   AccessTotals exact_, sampled_;
   UnwrittenReads unwritten_reads_;
+  MovedTiles moved_tiles_;
   bool stages_ = false;  ///< perhaps
   uint64_t sampled_blocks_ = 0;
 };
@@ -254,8 +282,10 @@ std::string take_unwritten_read() {
 }
 WorkOfKernels take_work_of_kernels() {
   const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
-  const Work work = std::exchange(work_of_kernels, {});
-  return {work.has_multiplied_before && !work.multiplies, work.stages || !work.is_known};
+  Work work = std::exchange(work_of_kernels, {});
+  moved_tiles_taken = std::move(work.moved_tiles);
+  return {work.has_multiplied_before && !work.multiplies, work.stages || !work.is_known, describe_staging,
+          has_loaded_columns};
 }
 
 namespace {

@@ -56,6 +56,8 @@ struct Capture {
   std::set<CUstream_st*> streams;
   bool is_invalid = false;
   cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  /// Waits for an event in the stream that has recorded it, which orders nothing: where, and in which stream.
+  std::map<const CUevent_st*, std::pair<Location, std::string>> waits_for_itself;
   std::thread::id thread = std::this_thread::get_id();  ///< that began it
 };
 

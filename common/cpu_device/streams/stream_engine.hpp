@@ -31,6 +31,7 @@ struct CUstream_st : cpu_device::Lane {
   std::shared_ptr<cpu_device::Capture> capture;
   std::vector<size_t> capture_front;  ///< nodes that the next one comes after
   unsigned capture_lane = 0;
+  cpu_device::Location joined_capture_at;
 
  private:
   static inline unsigned long long ids = 0;
@@ -43,6 +44,7 @@ struct CUevent_st {
   std::vector<cpu_device::OperationPointer> recorded_before;  ///< in other streams, in each the last one
   std::shared_ptr<cpu_device::Capture> capture;               ///< recorded in a capture, after these nodes
   std::vector<size_t> capture_front;
+  unsigned capture_lane = 0;  ///< of the stream
 };
 
 namespace cpu_device {

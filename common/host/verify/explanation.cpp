@@ -928,6 +928,50 @@ std::string explain_by_exchanged_tiles(const std::vector<std::vector<WrongElemen
   return "";
 }
 
+/// In each tile of C every piece of columns holds what belongs to the first piece. That must explain all
+/// elements, those that are right, too, and the first piece of more than one tile must be right: or the tiles
+/// would be what repeats.
+std::string explain_by_repeated_columns(const std::vector<std::vector<WrongElement>>& tiles,
+                                        const WrongElements& wrong, const Reference& reference, bool is_exact,
+                                        const MadeBy& made_by) {
+  const int n = reference.shape.n;
+  if (!is_exact) return "";
+  const auto value_at = [&](size_t row, int column) {
+    return to_float(to_bf16(static_cast<float>(reference.values[row * static_cast<size_t>(n) + column])));
+  };
+  const auto explains_all = [&](int piece, int tile) {
+    const auto source = [=](int column) { return column / tile * tile + column % tile % piece; };
+    for (const auto& examples : tiles)
+      for (const WrongElement& e : examples) {
+        const auto row = static_cast<size_t>(
+            std::lower_bound(reference.rows.begin(), reference.rows.end(), e.row) - reference.rows.begin());
+        if (static_cast<float>(e.got) != value_at(row, source(e.column))) return false;
+      }
+    for (size_t row = 0; row < reference.rows.size(); ++row)
+      for (int column = 0; column < n; ++column)
+        if (!wrong.is_wrong(static_cast<int64_t>(row), column) &&
+            value_at(row, column) != value_at(row, source(column)))
+          return false;
+    return true;
+  };
+  for (int piece = 8; piece <= 128; piece *= 2)
+    for (int tile = 2 * piece; tile <= 256 && tile < n; tile *= 2) {
+      if (!explains_all(piece, tile)) continue;
+      const std::string fact = fmt::format(
+          "of every {} columns of C, each {} hold what belongs to the first {}", tile, piece, piece);
+      const std::string place = made_by.staged_at.empty() ? "" : " (" + made_by.staged_at + ")";
+      if (!made_by.may_be_staged)
+        return fact + ": is the column of a piece missing where B is loaded or multiplied?";
+      if (!made_by.loads_all_of_b)
+        return fact + ": is the column of a piece missing where sums are staged" + place +
+               ", or where B is loaded?";
+      return fact +
+             ", and all columns of B were loaded: is the column of a piece missing where sums are staged" +
+             place + "?";
+    }
+  return "";
+}
+
 /// Tiles of C that hold what belongs to the left, at distances that are multiples of the least: pieces of
 /// columns that begin too close to each other. Nothing if something else is wrong, too.
 std::string why_columns_spread(const std::vector<Found>& all) {
@@ -951,14 +995,17 @@ std::string why_columns_spread(const std::vector<Found>& all) {
 
 std::string explain(const WrongElements& wrong, const Reference& reference, bool is_exact,
                     const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b,
-                    bool may_be_staged) {
+                    const MadeBy& made_by) {
   constexpr size_t kTilesTried = 12, kFactsSaid = 3;
   const std::vector<std::vector<WrongElement>> tiles = wrong.examples();
   if (tiles.empty() || tiles.front().empty()) return "";
   if (const std::string text = explain_by_exchanged_tiles(tiles, wrong, reference, is_exact); !text.empty())
     return text;
+  if (const std::string text = explain_by_repeated_columns(tiles, wrong, reference, is_exact, made_by);
+      !text.empty())
+    return text;
   const auto find_in = [&](const std::vector<WrongElement>& examples) {
-    return find(examples, wrong, reference, is_exact, may_be_staged, a, b);
+    return find(examples, wrong, reference, is_exact, made_by.may_be_staged, a, b);
   };
   std::vector<std::vector<WrongElement>> tried;  // beside the first: the last, and some between
   for (size_t i = 1; i < std::min(tiles.size(), kTilesTried); ++i) {
@@ -968,7 +1015,7 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
   if (const std::string text = explain_by_ring(tiles.front(), tried,
                                                [&](const std::vector<WrongElement>& examples) {
                                                  return Explainer(examples, wrong, reference, is_exact,
-                                                                  may_be_staged, a, b);
+                                                                  made_by.may_be_staged, a, b);
                                                });
       !text.empty())
     return text;

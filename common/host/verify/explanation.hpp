@@ -9,6 +9,13 @@
 
 namespace ladder {
 
+/// What is known of the kernels that made C.
+struct MadeBy {
+  bool may_be_staged = true;    ///< they may have kept sums in shared memory
+  bool loads_all_of_b = false;  ///< surely: all columns of B were read
+  std::string staged_at = "";  ///< the only line at which sums were stored to shared memory; empty if unknown
+};
+
 /// A sentence that says what would make the wrong elements: products that are missing or counted twice, K
 /// tiles that were taken in place of others, elements that belong to another tile of C. What the mistake may
 /// be, it says only if that explains all tiles that were looked at; else what it saw in some. Empty if
@@ -16,9 +23,8 @@ namespace ladder {
 /// @param reference of the product; of rows that are not in it other tiles of C are not looked for
 /// @param is_exact whether products and sums are small integers; else as close as rounding allows will do
 /// @param a, b the operands of the product, all of them
-/// @param may_be_staged whether the kernels may have kept sums in shared memory
 std::string explain(const WrongElements& wrong, const Reference& reference, bool is_exact,
                     const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b,
-                    bool may_be_staged = true);
+                    const MadeBy& made_by = {});
 
 }  // namespace ladder

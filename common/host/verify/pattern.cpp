@@ -20,6 +20,7 @@ constexpr int64_t kTile = 64;
 constexpr int64_t kTileWidths[] = {16, 32, 64, 128, 256};         ///< of lessons, and of learners' kernels
 constexpr size_t kMaxExamples = 64;                               ///< of the first tile
 constexpr size_t kMaxExamplesOfOthers = 24, kExamplesOfARow = 4;  ///< of every other tile
+constexpr size_t kExamplesFromAllOver = 40;                       ///< of each tile
 constexpr size_t kMaxTilesWithExamples = 4096;
 
 std::string range_text(const char* what, int64_t first, int64_t last) {
@@ -58,10 +59,12 @@ void WrongElements::add(int64_t compared_row, int64_t column, double expected, _
   const int64_t n = reference_.shape.n;
   if (is_wrong_.empty()) {
     is_wrong_.resize(reference_.values.size());
+    got_.resize(reference_.values.size());
     unwritten_rows_.resize(static_cast<size_t>(reference_.shape.m));
     unwritten_columns_.resize(static_cast<size_t>(n));
   }
   is_wrong_[static_cast<size_t>(compared_row * n + column)] = true;
+  got_[static_cast<size_t>(compared_row * n + column)] = got;
   ++count_;
   if (bf16_bits(got) == kPoisonBits) {
     ++unwritten_count_;
@@ -86,13 +89,37 @@ void WrongElements::add(int64_t compared_row, int64_t column, double expected, _
 
 std::vector<std::vector<WrongElement>> WrongElements::examples() const {
   std::vector<std::vector<WrongElement>> all;
-  for (const auto& [tile, examples] : examples_) all.push_back(examples);
+  for (const auto& [tile, examples] : examples_) {
+    all.push_back(examples);
+    const std::vector<WrongElement> others = spread_over(tile);
+    all.back().insert(all.back().end(), others.begin(), others.end());
+  }
   const auto first =
       examples_.find(first_tile_);  // it is the first of its row of tiles, which has rows before others
   if (first == examples_.end()) return all;
   const auto at = all.begin() + std::distance(examples_.begin(), first);
   std::rotate(all.begin(), at, at + 1);
   return all;
+}
+
+std::vector<WrongElement> WrongElements::spread_over(const std::pair<int64_t, int64_t>& tile) const {
+  const auto& rows = reference_.rows;
+  const int64_t n = reference_.shape.n, first = tile.second * kTile, end = std::min(first + kTile, n);
+  const auto begin_row = std::lower_bound(rows.begin(), rows.end(), tile.first * kTile);
+  std::vector<WrongElement> all, chosen;
+  for (auto row = begin_row; row != rows.end() && *row < (tile.first + 1) * kTile; ++row)
+    for (int64_t column = first; column < end; ++column) {
+      const auto at = static_cast<size_t>((row - rows.begin()) * n + column);
+      const double got = to_float(got_[at]);
+      if (is_wrong_[at] && std::isfinite(got))
+        all.push_back({*row, static_cast<int>(column), reference_.values[at], got});
+    }
+  const size_t count = std::min(all.size(), kExamplesFromAllOver);
+  for (size_t i = 0; i < count; ++i) {  // one of each part, at another place in each
+    const size_t part = i * all.size() / count, length = (i + 1) * all.size() / count - part;
+    chosen.push_back(all[part + i * 37 % length]);
+  }
+  return chosen;
 }
 
 WrongElements::Range WrongElements::range_of(const std::vector<bool>& wrong) {

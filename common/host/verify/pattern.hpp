@@ -38,8 +38,8 @@ class WrongElements {
   /// One sentence or a few: the tiles of 64 x 64 with wrong elements, what these leave out, and how many of
   /// them are NaN.
   std::string describe() const;
-  /// Of each tile of 64 x 64 that has some, the tiles in the order of rows: elements that are numbers. Of the
-  /// first tile there are more than of others.
+  /// Of each tile of 64 x 64 that has some, the tiles in the order of rows: elements that are numbers, the
+  /// first ones and some from all over the tile. Of the first tile there are more than of others.
   std::vector<std::vector<WrongElement>> examples() const;
 
  private:
@@ -57,8 +57,12 @@ class WrongElements {
   /// Which rows and columns of C the elements that were never written make up, if they make up whole ones.
   std::string describe_unwritten_part() const;
 
+  /// Numbers among the wrong elements of a tile, far from each other.
+  std::vector<WrongElement> spread_over(const std::pair<int64_t, int64_t>& tile) const;
+
   const Reference& reference_;
   std::vector<bool> is_wrong_;                            ///< [compared rows, n]
+  std::vector<__nv_bfloat16> got_;                        ///< likewise, where wrong
   std::vector<bool> unwritten_rows_, unwritten_columns_;  ///< with one such element or more
   std::map<std::pair<int64_t, int64_t>, std::vector<WrongElement>> examples_;  ///< [tile]
   std::pair<int64_t, int64_t> first_tile_;

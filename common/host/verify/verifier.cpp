@@ -127,9 +127,12 @@ Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
     // Downloads of this many elements take less than a second.
     constexpr size_t kMaxElements = size_t{1} << 28;
     if (problem.a.size() + problem.b.size() > kMaxElements) return "";
+    MadeBy made_by{work_.stages, false, work_.staged_at ? work_.staged_at() : ""};
+    if (work_.has_loaded_columns)
+      made_by.loads_all_of_b = work_.has_loaded_columns(problem.b.data(), shape_.n);
     const std::string text =
         explain(wrong, problem.products.front(), is_exact, download(problem.a.data(), problem.a.size()),
-                download(problem.b.data(), problem.b.size()), work_.stages);
+                download(problem.b.data(), problem.b.size()), made_by);
     return (text.empty() || !wrong.nan_count() ? "" : "apart from nan, ") + text;
   };
 }

@@ -165,6 +165,10 @@ void stmatrix(void* row, const uint32_t* registers, int matrices, bool transpose
   Thread& thread = this_thread(where);
   Cluster& cluster = thread.cluster;
   pass_row(thread, row, registers, matrices, "stmatrix", where);
+  if (thread.lane == 0) {
+    const Unobserved unobserved;
+    cluster.moved_tiles().note_staging(where);
+  }
   execute_together(thread, ~0u, Meeting::aligned, "stmatrix", where, [&](Warp& warp, uint32_t) {
     for (int matrix = 0; matrix < matrices; ++matrix) {
       uint16_t m[kMatrixSize][kMatrixSize];

@@ -313,14 +313,15 @@ bool holds(const Accumulator& accumulator, const uint32_t* values) {
 
 /// What registers hold while the tensor cores own them: a signalling NaN, which arithmetic makes a quiet one.
 /// Thus sums that a thread multiplies in place are found to be written, too.
-constexpr uint32_t kInFlight = 0xffbfffff;
+constexpr uint32_t kInFlight = 0xffbffffd, kComputedFromInFlight = 0xfffffffd;
 
 /// Names registers that a product is added to and that nobody has written, or that were computed from what
 /// nobody has written.
 void check_written(Thread& thread, const Accumulator& accumulator, Location where) {
   int first = 0, count = 0;
   uint32_t held = 0;
-  for (const uint32_t value : {kUnwrittenLocal, kComputedFromUnwrittenLocal, kOfUnwrittenMemory}) {
+  for (const uint32_t value :
+       {kUnwrittenLocal, kComputedFromUnwrittenLocal, kOfUnwrittenMemory, kComputedFromInFlight}) {
     for (int i = accumulator.count; i-- > 0;)
       if (bits_of(accumulator.at(i)) == value) first = i, ++count;
     held = value;
@@ -333,17 +334,21 @@ void check_written(Thread& thread, const Accumulator& accumulator, Location wher
                                          : "";
   thread.cluster.fail(
       thread,
-      print(held == kUnwrittenLocal
-                ? "wgmma: the product is added to accumulators that were never written (register %d%s): "
-                  "clear them before the wgmma.fence, or let the first product overwrite them"
-            : held == kComputedFromUnwrittenLocal
-                ? "wgmma: the product is added to accumulators that were computed from a variable that "
-                  "nobody has written (register %d%s hold NaN): which variable was multiplied with them, or "
-                  "added to them, before it got a value?"
-                : "wgmma: the product is added to accumulators that hold the NaN of memory that nobody has "
-                  "written (register %d%s): what was loaded into them, multiplied with them or added to them "
-                  "before it was written?",
-            first, others.c_str()),
+      print(
+          held == kUnwrittenLocal
+              ? "wgmma: the product is added to accumulators that were never written (register %d%s): "
+                "clear them before the wgmma.fence, or let the first product overwrite them"
+          : held == kComputedFromUnwrittenLocal
+              ? "wgmma: the product is added to accumulators that were computed from a variable that "
+                "nobody has written (register %d%s hold NaN): which variable was multiplied with them, or "
+                "added to them, before it got a value?"
+          : held != kOfUnwrittenMemory
+              ? "wgmma: the product is added to accumulators that were computed from the sums of a "
+                "product in flight (register %d%s): which sums were read before their product was waited for?"
+              : "wgmma: the product is added to accumulators that hold the NaN of memory that nobody has "
+                "written (register %d%s): what was loaded into them, multiplied with them or added to them "
+                "before it was written?",
+          first, others.c_str()),
       where);
 }
 

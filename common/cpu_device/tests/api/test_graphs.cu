@@ -237,6 +237,60 @@ TEST_CASE("branches of a graph that touch the same memory are named") {
       "nothing orders them: they are in branches of a graph that do not meet");
 }
 
+namespace {
+
+/// What a CudaError of the body says; empty if it throws none.
+template <class Body>
+std::string error_of(const Body& body) {
+  try {
+    body();
+  } catch (const ladder::CudaError& error) {
+    (void)cudaGetLastError();
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("a stream that does not join a capture is named, and the wait that is in the wrong stream") {
+  use({});
+  const auto capture_of_two = [](bool two_waits, bool one_waits_at_end) {
+    PinnedInts input;
+    DeviceInts memory;
+    Stream one, two;
+    Event fork, join;
+    const std::string text = error_of([&] {
+      CUDA_CHECK(cudaStreamBeginCapture(one, cudaStreamCaptureModeThreadLocal));
+      CUDA_CHECK(cudaEventRecord(fork, one));
+      CUDA_CHECK(cudaStreamWaitEvent(two_waits ? two : one, fork));
+      CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, two));
+      CUDA_CHECK(cudaEventRecord(join, two));
+      if (one_waits_at_end) CUDA_CHECK(cudaStreamWaitEvent(one, join));
+      cudaGraph_t graph = nullptr;
+      CUDA_CHECK(cudaStreamEndCapture(one, &graph));
+      CUDA_CHECK(cudaGraphDestroy(graph));
+    });
+    cudaGraph_t graph = nullptr;
+    (void)cudaStreamEndCapture(one, &graph);  // of a capture that is left open
+    CUDA_CHECK(cudaDeviceSynchronize());
+    (void)cudaGetLastError();
+    return text;
+  };
+  CHECK(capture_of_two(true, true) == "");
+  CHECK_THAT(capture_of_two(false, true),
+             ContainsSubstring("dependency created on uncaptured work in another stream (") &&
+                 ContainsSubstring(")\n  the event was recorded at ") &&
+                 ContainsSubstring("test_graphs.cu:") && ContainsSubstring(" is not in the capture of ") &&
+                 ContainsSubstring("; the wait at ") &&
+                 ContainsSubstring(" which has recorded its event itself: must the other stream wait there, "
+                                   "to join the capture?"));
+  CHECK_THAT(capture_of_two(true, false),
+             ContainsSubstring("capturing stream has unjoined work (") &&
+                 ContainsSubstring(" has joined the capture at ") &&
+                 ContainsSubstring(" does not wait for its last operation, the upload"));
+}
+
 TEST_CASE("calls that would leave a capture are refused as CUDA does") {
   use({});
   Stream one, other;
