@@ -1842,6 +1842,42 @@ std::string explain_early_wait(const Block& block, const Thread* thread) {
   return "";
 }
 
+std::string explain_left_behind(const Mbarrier& barrier, const std::vector<const Thread*>& late) {
+  if (barrier.waits.empty()) return "";
+  const unsigned rank = late.front()->ids.rank;
+  const uint64_t waits = barrier.waits[rank];
+  const bool is_slot = other_end(barrier);  // its ring may be shared by the warps of a warpgroup
+  const auto group_of = [&](const Thread& one) {
+    return one.ids.rank / (is_slot ? kWarpLanes : kWarpgroupThreads);
+  };
+  // A first wait with parity 1 is for the phase before the first.
+  const Thread* const early = barrier.early_pass.thread;
+  const bool is_first = !waits && late.front()->wait.argument == 1 && early && early->block == barrier.block;
+  if ((barrier.phase - barrier.phases_seen[rank]) % 2 != is_first) return "";
+  for (const Warp& warp : barrier.block->warps)
+    for (const Thread* const ahead : warp.lanes) {
+      if (!ahead || barrier.waits[ahead->ids.rank] <= waits) continue;
+      for (const auto& other : barrier.block->mbarriers)
+        for (const auto* arrivals : {&other->arrivals, &other->last_arrivals})
+          for (const Mbarrier::Arrival& arrival : *arrivals) {
+            if (arrival.thread != ahead || arrival.bytes || other.get() == &barrier) continue;
+            // Who has arrived there itself needs nobody to do so for it.
+            const auto is_late = [&](const Thread& one) {
+              return std::find(late.begin(), late.end(), &one) != late.end() &&
+                     group_of(one) == group_of(*ahead) && barrier.waits[one.ids.rank] == waits &&
+                     (!is_first || group_of(*early) == group_of(one)) && !has_ever_arrived(*other, one);
+            };
+            const std::string names = names_of_lanes(*barrier.block, is_late);
+            if (names.empty()) continue;
+            return names_of({ahead}) + " passed this wait, and arrived at " + name_of(*other) + " (" +
+                   own_place(arrival.where) + "), before " + names + " had looked at " + name_of(barrier) +
+                   ", which has gone on since: all of them must have passed the wait before one thread "
+                   "arrives for them";
+          }
+    }
+  return "";
+}
+
 std::string explain_repeated_wait(const Block& block) {
   if (const std::string early = explain_early_wait(block, nullptr); !early.empty()) return "\n  " + early;
   for (const auto& barrier : block.mbarriers) {
