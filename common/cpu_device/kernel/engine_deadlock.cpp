@@ -901,6 +901,7 @@ class DeadlockRoot {
       if (!pipeline.empty()) return pipeline;
     for (const Thread* thread : threads_)
       if (thread->block == late.block && seen_by(barrier, *thread) > seen) others.push_back(thread);
+    if (const std::string left = explain_left_behind(barrier, those); !left.empty()) return left;
     if ((barrier.phase - seen) % 2 && !seen && barrier.phase == 1)
       return print("wrong parity, %u, or an arrival too early: ", static_cast<unsigned>(late.wait.argument)) +
              names + " did not wait for phase 0, of parity 0, which has ended with the arrivals of" +

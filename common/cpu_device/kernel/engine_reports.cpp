@@ -650,6 +650,11 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
              " before it does so again; it waited last for " + name_of(*seen.barrier) +
              ", of another slot: does the arrival (" + own_place(earlier.where) + ") come before the wait?" +
              text;
+    const bool has_waited_there = other && !other->waits.empty() && other->waits[thread.ids.rank];
+    if (other && barrier.is_full && barrier.block == thread.block && !has_waited_there && seen.barrier)
+      return before + ", and must wait for " + name_of(*other) +
+             " before it does so again; it has never waited there, and waited last for " +
+             name_of(*seen.barrier) + text;
     if (seen.barrier && seen.phase == 0)
       return before + "; since then it waited for " + describe(*seen.barrier) +
              ", which was in its first phase and let it pass: did its position move on, and its parity "
@@ -914,6 +919,73 @@ std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const T
               ? print("lane %u of the same warp: lanes do not run in step, so a __syncwarp must come between",
                       writer.lane)
               : describe(writer) + ": a barrier must come between");
+}
+
+/// Does the thread's TMA store of the byte read what threads of other warps have written?
+bool stores_of_other_warps(const Thread& issuer, size_t offset) {
+  const auto store = std::find_if(
+      issuer.last_stores.rbegin(), issuer.last_stores.rend(),
+      [&](const Thread::StoredBox& one) { return one.offset <= offset && offset < one.offset + one.bytes; });
+  if (store == issuer.last_stores.rend()) return false;
+  constexpr size_t kStep = 16;
+  for (size_t at = store->offset; at < store->offset + store->bytes; at += kStep) {
+    const std::optional<unsigned> who =
+        issuer.cluster.races()->last_writer(issuer.block->ids.rank_in_cluster, at);
+    const auto is_own = [&](const Thread* lane) { return lane && who && lane->number == *who; };
+    if (who && std::none_of(std::begin(issuer.warp->lanes), std::end(issuer.warp->lanes), is_own))
+      return true;
+  }
+  return false;
+}
+
+/// Both have met in a __syncthreads between the TMA store and the write, and the issuer waits for its store
+/// behind that, or not at all: half a sentence; else nothing.
+std::string explain_barrier_before_store_wait(const Thread& issuer, uint32_t issued_in, const Thread& writer,
+                                              uint32_t written_in) {
+  if (!issued_in || !written_in || issuer.block != writer.block) return "";
+  size_t met = std::min(issuer.block_barriers.size(), writer.block_barriers.size());
+  while (met && writer.block_barriers[met - 1].epoch >= written_in) --met;
+  if (!met || issuer.block_barriers[met - 1].epoch < issued_in) return "";
+  const Thread::Order& barrier = issuer.block_barriers[met - 1];
+  const bool has_met_since = met < issuer.block_barriers.size();
+  const Thread::Order& wait = issuer.last_store_wait;
+  const bool waits_now = issuer.wait.kind == WaitKind::stores && !has_met_since;
+  if (!waits_now && wait.epoch <= issued_in) return explain_store_wait(issuer, issued_in, writer);
+  // A wait for what comes later is not the one that is meant.
+  if (!waits_now &&
+      (wait.epoch <= barrier.epoch || (has_met_since && wait.epoch > issuer.block_barriers[met].epoch)))
+    return "";
+  return "the last __syncthreads of both (" + own_place(barrier.where) + ") comes before " +
+         describe(issuer) + " has waited for its TMA store (" +
+         own_place(waits_now ? issuer.wait.where : wait.where) + "): the wait must come first";
+}
+
+/// A thread writes what a TMA store of another reads, in the same round, and nothing orders the write before
+/// the store, though it is meant to be. Half a sentence; nothing where the write may be one of a later round.
+std::string explain_store_before_write(const Thread& writer, const Thread& issuer,
+                                       const RaceChecker::Unordered& accesses) {
+  if (!accesses.may_write_before_issue || accesses.second_what != "TMA store" || !accesses.second_epoch ||
+      accesses.lacks_fence || &writer == &issuer || writer.block != issuer.block)
+    return "";
+  const auto met_before = [](const Thread& thread, uint32_t epoch) {
+    size_t met = 0;
+    while (met < thread.block_barriers.size() && thread.block_barriers[met].epoch < epoch) ++met;
+    return met;
+  };
+  const size_t met = met_before(writer, accesses.first_epoch);
+  if (!met || met != met_before(issuer, accesses.second_epoch)) return "";
+  // An mbarrier that either has waited for since explains more, or has told the writer of the store.
+  const auto has_waited_since = [&](const Thread& thread, uint32_t epoch) {
+    const auto& seen = thread.seen_before;
+    return std::any_of(seen.begin(), seen.end(), [&](const Thread::Seen& one) {
+      return one.epoch <= epoch && one.epoch > thread.block_barriers[met - 1].epoch;
+    });
+  };
+  if (has_waited_since(writer, accesses.first_epoch) || has_waited_since(issuer, accesses.second_epoch))
+    return "";
+  if (writer.warp == issuer.warp && !stores_of_other_warps(issuer, accesses.offset)) return "";
+  return "the last __syncthreads of both (" + own_place(issuer.block_barriers[met - 1].where) +
+         ") comes before both: another must come between the write and the TMA store";
 }
 
 /// Of a thread that has waited for TMA stores since it issued this one: why that does not cover it.
@@ -1331,6 +1403,30 @@ std::string explain_other_slot(const Thread::Seen& writers, const std::optional<
   return are_two_slots ? "; the reader, for " + name_of(other) + ": these are two slots" : "";
 }
 
+/// A copy fills a slot again, and its reader has waited for all phases that have ended: then the loader is
+/// ahead, which has not waited as often until the slot was empty; likewise where two copies fill the slot.
+/// Half a sentence; nothing if it has waited.
+std::string explain_loader_ahead(const Thread& loader, const Mbarrier& full, uint64_t seen_by_reader,
+                                 bool are_writes = false) {
+  const Mbarrier* const empty = other_end(full);
+  if (!empty || !full.is_full || !full.phase || seen_by_reader < full.phase || loader.block != full.block)
+    return "";
+  uint64_t seen = 0, waits = 0;  // of its warp, of which one lane may wait for all
+  for (const Thread* const lane : loader.warp->lanes) {
+    if (!lane || empty->waits.empty()) continue;
+    seen = std::max(seen, empty->phases_seen[lane->ids.rank]);
+    waits = std::max(waits, empty->waits[lane->ids.rank]);
+  }
+  if (seen >= full.phase) return "";
+  return describe(loader) + " fills the slot again, and has " +
+         (waits ? "not waited for phase " + std::to_string(full.phase - 1) + " of "
+                : std::string("never waited for ")) +
+         name_of(*empty) +
+         (are_writes ? ""
+                     : "; the reader has waited for phase " + std::to_string(full.phase - 1) + " of " +
+                           name_of(full) + ", and reads what that has brought");
+}
+
 /// A copy of the writer's that counts its bytes at the barrier of this note is read before they have landed.
 std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, const Thread& writer,
                                         const RaceChecker::Unordered& accesses) {
@@ -1342,6 +1438,10 @@ std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, co
   if (const std::string slot = explain_slot_of_load(writer, accesses.offset, *completes_on); !slot.empty())
     return slot;
   const uint64_t seen = completes_on->phases_seen.empty() ? 0 : completes_on->phases_seen[reader.ids.rank];
+  if (const std::string ahead = explain_loader_ahead(writer, *completes_on, seen); !ahead.empty()) {
+    accesses.retell("overwritten while it may still be read: no barrier or wait orders the two");
+    return ahead;
+  }
   for (const auto& operation : reader.cluster.in_flight()) {
     const auto* copy = dynamic_cast<const CountedCopy*>(operation.get());
     if (copy && copy->barrier == completes_on && copy->phase < seen)
@@ -1396,6 +1496,12 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
                               const RaceChecker::Unordered& accesses) {
   if (accesses.are_writes)
     if (std::string text = explain_loads_to_one_place(first, second, accesses); !text.empty()) return text;
+  if (accesses.are_writes && !accesses.note_of_writer.empty())
+    if (const Mbarrier* const empty = empty_end_of(*second.block, accesses.note_of_writer))
+      if (const Mbarrier& full = *other_end(*empty); full.is_full)
+        if (std::string text = explain_loader_ahead(second, full, full.phase, /*are_writes=*/true);
+            !text.empty())
+          return text;
   const uint32_t first_epoch = accesses.first_epoch;
   const bool first_is_wgmma = accesses.first_is_operation && accesses.first_what == "wgmma";
   const auto is_later_of_first = [&](const Mbarrier::Arrival& arrival) {
@@ -1436,6 +1542,21 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
                 ? ") comes before it has waited for the " + accesses.first_what
                 : ") comes too late");
   }
+  if (!accesses.are_writes && !accesses.reads_early) {
+    if (std::string text = accesses.first_writes ? explain_store_before_write(first, second, accesses) : "";
+        !text.empty()) {
+      accesses.retell("may be read before it is written: no barrier or wait orders the two");
+      return text;
+    }
+    const bool first_stores = !accesses.first_writes;
+    if ((first_stores ? accesses.first_what : accesses.second_what) == "TMA store")
+      if (std::string text =
+              first_stores
+                  ? explain_barrier_before_store_wait(first, first_epoch, second, accesses.second_epoch)
+                  : explain_barrier_before_store_wait(second, accesses.second_epoch, first, first_epoch);
+          !text.empty())
+        return text;
+  }
   if (hand_over.arrival) {
     if (accesses.first_is_operation)
       return who_and_where(*hand_over.arrival->thread, *hand_over.barrier, *hand_over.arrival) +
@@ -1467,6 +1588,8 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
     if (std::string text = explain_source_of_store(accesses.first_writes ? first : second, reader, accesses);
         !text.empty())
       return text;
+  if (accesses.reads_early && accesses.first_writes)
+    if (std::string text = explain_store_before_write(first, second, accesses); !text.empty()) return text;
   if (!accesses.reads_early &&
       (accesses.first_writes ? accesses.second_what : accesses.first_what) == "TMA store") {
     const Thread& writer = accesses.first_writes ? first : second;
@@ -1716,6 +1839,42 @@ std::string explain_early_wait(const Block& block, const Thread* thread) {
            name_of(*full) + " (" + own_place(look.where) +
            "): all who wait for the slot must have passed their wait before it is released";
   }
+  return "";
+}
+
+std::string explain_left_behind(const Mbarrier& barrier, const std::vector<const Thread*>& late) {
+  if (barrier.waits.empty()) return "";
+  const unsigned rank = late.front()->ids.rank;
+  const uint64_t waits = barrier.waits[rank];
+  const bool is_slot = other_end(barrier);  // its ring may be shared by the warps of a warpgroup
+  const auto group_of = [&](const Thread& one) {
+    return one.ids.rank / (is_slot ? kWarpLanes : kWarpgroupThreads);
+  };
+  // A first wait with parity 1 is for the phase before the first.
+  const Thread* const early = barrier.early_pass.thread;
+  const bool is_first = !waits && late.front()->wait.argument == 1 && early && early->block == barrier.block;
+  if ((barrier.phase - barrier.phases_seen[rank]) % 2 != is_first) return "";
+  for (const Warp& warp : barrier.block->warps)
+    for (const Thread* const ahead : warp.lanes) {
+      if (!ahead || barrier.waits[ahead->ids.rank] <= waits) continue;
+      for (const auto& other : barrier.block->mbarriers)
+        for (const auto* arrivals : {&other->arrivals, &other->last_arrivals})
+          for (const Mbarrier::Arrival& arrival : *arrivals) {
+            if (arrival.thread != ahead || arrival.bytes || other.get() == &barrier) continue;
+            // Who has arrived there itself needs nobody to do so for it.
+            const auto is_late = [&](const Thread& one) {
+              return std::find(late.begin(), late.end(), &one) != late.end() &&
+                     group_of(one) == group_of(*ahead) && barrier.waits[one.ids.rank] == waits &&
+                     (!is_first || group_of(*early) == group_of(one)) && !has_ever_arrived(*other, one);
+            };
+            const std::string names = names_of_lanes(*barrier.block, is_late);
+            if (names.empty()) continue;
+            return names_of({ahead}) + " passed this wait, and arrived at " + name_of(*other) + " (" +
+                   own_place(arrival.where) + "), before " + names + " had looked at " + name_of(barrier) +
+                   ", which has gone on since: all of them must have passed the wait before one thread "
+                   "arrives for them";
+          }
+    }
   return "";
 }
 

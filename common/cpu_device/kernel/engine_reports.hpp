@@ -86,6 +86,10 @@ std::string explain_restarted_ring(const Block&, const Thread* thread, const Thr
 std::string explain_wrong_wait(const Block&, const Thread* thread);
 /// That one, or a right wait whose slot another thread has released before.
 std::string explain_early_wait(const Block&, const Thread* thread);
+/// "warp 4 lane 0 passed this wait, and arrived at turn[0] (gemm.cuh:75), before ... had looked": of threads
+/// that wait together, one that went on and let others change the barrier, before those that are `late` had
+/// seen the phase. Half a sentence; nothing where these are not of one role.
+std::string explain_left_behind(const Mbarrier&, const std::vector<const Thread*>& late);
 /// A line that says which thread of the block has waited too early, or twice for the same phase, if one has:
 /// the parity may be wrong.
 std::string explain_repeated_wait(const Block&);

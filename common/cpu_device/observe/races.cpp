@@ -1146,6 +1146,15 @@ std::string RaceChecker::landed_and_unread(const Conflict& conflict) const {
   return is_found() ? slot : "";
 }
 
+bool RaceChecker::may_write_before_issue(const Conflict& conflict) const {
+  const unsigned issued = conflict.second_agent;
+  if (!conflict.first_writes || conflict.first_agent >= thread_count_ || issued < first_pool_agent_ ||
+      issued >= first_thread_queue_)
+    return false;
+  const Issue& issue = issues_of_pool_[issued - first_pool_agent_][conflict.second_epoch - 1];
+  return !issue.epochs.empty() && conflict.first_epoch <= issue.epochs[conflict.first_agent];
+}
+
 void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
@@ -1170,35 +1179,49 @@ void RaceChecker::report(Conflict conflict) {
   const bool is_of_barrier = first_what == "mbarrier.init" || second_what == "mbarrier.init";
   const auto verb = [&](bool writes) { return writes ? "writes" : is_of_barrier ? "uses" : "reads"; };
   const std::string name = name_of_byte(conflict.offset);
-  std::string text =
-      fmt::format("race in shared memory of block {} at {}{}: {}\n  {} {} ({}), {} {} ({})", conflict.block,
-                  name, operand.empty() || name.rfind(operand, 0) == 0 ? "" : " (" + operand + ")",
-                  describe(conflict), place_of(first, first_what), verb(conflict.first_writes), first_what,
-                  place_of(second, second_what), verb(conflict.second_writes), second_what);
   const unsigned first_thread = thread_of(conflict.first_agent, conflict.first_epoch),
                  second_thread = thread_of(conflict.second_agent, conflict.second_epoch);
-  if (conflict.why == Why::two_writes)
-    text += first_thread == second_thread
-                ? ": both of " + describe_(first_thread)
-                : ": of " + describe_(first_thread) + " and " + describe_(second_thread);
+  const bool first_is_operation = conflict.first_agent >= thread_count_;
+  std::string what_happened = describe(conflict), why;
   if (explain_unordered_) {
-    const bool first_is_operation = conflict.first_agent >= thread_count_;
     const unsigned writer = conflict.first_writes ? conflict.first_agent : conflict.second_agent;
-    const std::string why = explain_unordered_(
-        {first_thread, second_thread, epoch_of(conflict.first_agent, conflict.first_epoch),
-         epoch_of(conflict.second_agent, conflict.second_epoch), first_is_operation,
+    why = explain_unordered_(
+        {first_thread,
+         second_thread,
+         epoch_of(conflict.first_agent, conflict.first_epoch),
+         epoch_of(conflict.second_agent, conflict.second_epoch),
+         first_is_operation,
          conflict.second_agent >= thread_count_,
          conflict.why == Why::early_read ||
              (conflict.why == Why::early_read_later && !conflict.second_only_relies),
-         conflict.first_writes, conflict.why == Why::two_writes, conflict.why == Why::no_proxy_fence,
-         first_what, second_what, writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : "",
-         conflict.offset, conflict.block,
+         conflict.first_writes,
+         conflict.why == Why::two_writes,
+         conflict.why == Why::no_proxy_fence,
+         first_what,
+         second_what,
+         writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : "",
+         conflict.offset,
+         conflict.block,
          [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); },
          [&] {
            return reads_of_other_warps(conflict.first_writes ? conflict.second_site : conflict.first_site,
                                        conflict.block);
          },
-         [&] { return landed_and_unread(conflict); }});
+         [&] { return landed_and_unread(conflict); },
+         may_write_before_issue(conflict),
+         [&](const char* told) { what_happened = told; }});
+  }
+
+  std::string text =
+      fmt::format("race in shared memory of block {} at {}{}: {}\n  {} {} ({}), {} {} ({})", conflict.block,
+                  name, operand.empty() || name.rfind(operand, 0) == 0 ? "" : " (" + operand + ")",
+                  what_happened, place_of(first, first_what), verb(conflict.first_writes), first_what,
+                  place_of(second, second_what), verb(conflict.second_writes), second_what);
+  if (conflict.why == Why::two_writes)
+    text += first_thread == second_thread
+                ? ": both of " + describe_(first_thread)
+                : ": of " + describe_(first_thread) + " and " + describe_(second_thread);
+  if (explain_unordered_) {
     if (!why.empty()) text += ": " + why;
     // As in global memory.
     if (why.empty() && conflict.why == Why::two_writes && first_thread != second_thread &&

@@ -117,6 +117,10 @@ class RaceChecker {
     /// "smem.a[2]": of the same array as the byte, what a cp.async has written that the reader knows to have
     /// landed, and that nobody has read; or nothing.
     std::function<std::string()> landed_and_unread = nullptr;
+    /// The first writes, and nothing shows that it does so after the second, an operation, was issued.
+    bool may_write_before_issue = false;
+    /// Says what happened in other words than the check does, which sees only the two accesses.
+    std::function<void(const char*)> retell = nullptr;
   };
   using ExplainUnordered = std::function<std::string(const Unordered&)>;
 
@@ -304,6 +308,7 @@ class RaceChecker {
 
   uint32_t epoch_of(unsigned agent, uint32_t epoch) const;
   void report(Conflict);
+  bool may_write_before_issue(const Conflict&) const;
   std::string describe(const Conflict&) const;
   std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site,
                              const char* role = nullptr) const;

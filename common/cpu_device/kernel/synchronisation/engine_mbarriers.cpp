@@ -565,7 +565,8 @@ void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const ch
     barrier.waiting.push_back(&thread);
     cluster.park(thread, {WaitKind::mbarrier, &barrier, parity & 1, what, where});
     if (barrier.phase != phase + 1) {
-      const std::string pipeline = explain_wrong_pipeline(barrier);
+      std::string pipeline = explain_wrong_pipeline(barrier);
+      if (pipeline.empty()) pipeline = explain_left_behind(barrier, {&thread});
       cluster.fail(thread,
                    std::string(what) +
                        ": the barrier went on by two phases before the thread looked again; on a " +

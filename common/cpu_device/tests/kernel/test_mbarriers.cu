@@ -957,7 +957,9 @@ TEST_CASE("a wait that is right is not said to have passed too early where other
     const std::string too_few = filled_by_all(schedule, 3), alone = filled_by_all(schedule, 96, true);
     for (const std::string& text : {too_few, alone}) CHECK_THAT(text, !ContainsSubstring("too early"));
     names_count |= too_few.find("more arrive than the count of 3 at ") != too_few.npos;
-    names_release |= alone.find("warp 3 lane 0 arrives at pipe.empty[0] (test_mbarriers.cu:") != alone.npos;
+    names_release |=
+        alone.find("warp 3 lane 0 arrives at pipe.empty[0] (test_mbarriers.cu:") != alone.npos ||
+        alone.find("warp 3 lane 0 passed this wait, and arrived at pipe.empty[0] (test_mb") != alone.npos;
   }
   CHECK(names_count);
   CHECK(names_release);
@@ -1021,6 +1023,40 @@ TEST_CASE(
     for (const std::string& text : {inverted, kept})
       CHECK_THAT(text, !ContainsSubstring("wrong parity") && !ContainsSubstring("has not waited for"));
   }
+}
+
+/// Two warpgroups take turns; all threads pass the turn on, or the first one for all.
+std::string pass_turns(const Schedule& schedule, bool one_passes) {
+  struct Turns {
+    ptx::Mbarrier turn[2];
+  };
+  return failure({.block = 256, .shared_bytes = sizeof(Turns)}, schedule, [=] {
+    auto& smem = ladder::shared_storage<Turns>();
+    if (threadIdx.x == 0)
+      for (ptx::Mbarrier& turn : smem.turn) ptx::mbarrier_init(&turn, one_passes ? 1 : 128);
+    __syncthreads();
+    const unsigned me = threadIdx.x / 128;
+    uint32_t parity = me == 0;
+    for (int tile = 0; tile < 6; ++tile, parity ^= 1) {
+      ptx::mbarrier_wait(&smem.turn[me], parity);
+      if (!one_passes || threadIdx.x % 128 == 0) ptx::mbarrier_arrive(&smem.turn[1 - me]);
+    }
+  });
+}
+
+TEST_CASE("of a turn that one thread passes on for all it is said whom it has left behind") {
+  bool is_named = false;
+  for (const Schedule& schedule : all_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(pass_turns(schedule, false) == "");
+    const std::string text = pass_turns(schedule, true);
+    CHECK_THAT(text, !ContainsSubstring("is this slot"));
+    is_named |= text.find(" passed this wait, and arrived at turn[") != text.npos &&
+                text.find(
+                    "which has gone on since: all of them must have passed the wait "
+                    "before one thread arrives for them\n") != text.npos;
+  }
+  CHECK(is_named);
 }
 
 TEST_CASE("of an arrival too many it is said if a wait before was for a phase that had been waited for") {

@@ -1526,6 +1526,29 @@ __global__ void store_rows(const __grid_constant__ CUtensorMap map) {
   ptx::tma_store_wait<0>();
 }
 
+/// Where all threads of a block fill a tile again and again, and thread 0 has TMA store it: what is left out,
+/// or misplaced.
+enum class Staging { nothing, wait, wait_behind_the_barrier, barrier_before_the_store };
+
+template <Staging kWrong>
+__global__ void stage_tiles(const __grid_constant__ CUtensorMap map) {
+  auto& smem = ladder::shared_storage<StoredTiles>();
+  const bool waits = threadIdx.x == 0 && kWrong != Staging::wait;
+  for (int round = 0; round < 4; ++round) {
+    if (waits && kWrong != Staging::wait_behind_the_barrier) ptx::tma_store_wait_read<0>();
+    __syncthreads();  // the staged tile is free
+    if (waits && kWrong == Staging::wait_behind_the_barrier) ptx::tma_store_wait_read<0>();  // waits late
+    smem.tile[threadIdx.x] = static_cast<uint16_t>(round);                                   // stages
+    ptx::fence_proxy_async();
+    if (kWrong != Staging::barrier_before_the_store) __syncthreads();
+    if (threadIdx.x == 0) {
+      ptx::tma_store(&map, &smem.tile, 0, 0);
+      ptx::tma_store_commit();
+    }
+  }
+  if (threadIdx.x == 0) ptx::tma_store_wait<0>();
+}
+
 /// What one warp forgets that fills a tile again and again, of which lane 0 has TMA store each.
 enum class Walk { nothing, commit, wait, syncwarp_behind_the_wait, syncwarp_before_the_store };
 
@@ -1617,6 +1640,50 @@ __global__ void arrive_for_others(int* out) {
   } else {
     ptx::mbarrier_wait(&smem.pipe.full[0], 0);
     out[lane] = smem.tiles[lane % 2][lane];
+  }
+}
+
+struct TwoRings {
+  alignas(128) uint16_t a[2][64];
+  alignas(128) uint16_t b[64];
+  ladder::Pipeline<2> pipe_a;
+  ladder::Pipeline<1> pipe_b;
+};
+
+/// Thread 32 has TMA fill a slot of one ring and some of another in each round, and thread 0 reads both.
+template <bool kWaitsForB, int kOfA>
+__global__ void load_two_rings(const __grid_constant__ CUtensorMap map, int* out) {
+  auto& smem = ladder::shared_storage<TwoRings>();
+  if (threadIdx.x == 0) {
+    smem.pipe_a.init(1, 1);
+    smem.pipe_b.init(1, 1);
+    ptx::fence_mbarrier_init();
+  }
+  __syncthreads();
+  ladder::Producer fill_a(smem.pipe_a);
+  ladder::Producer fill_b(smem.pipe_b);
+  ladder::Consumer read_a(smem.pipe_a);
+  ladder::Consumer read_b(smem.pipe_b);
+  for (int round = 0; round < 8; ++round) {
+    if (threadIdx.x == 32) {
+      if (kWaitsForB) fill_b.producer_acquire();
+      ptx::tma_load(&smem.b, &map, 0, 0, fill_b.expect_bytes(sizeof smem.b));
+      fill_b.producer_commit_bytes();
+      for (int i = 0; i < kOfA; ++i) {
+        const int slot = fill_a.producer_acquire();
+        ptx::tma_load(&smem.a[slot], &map, 0, 0, fill_a.expect_bytes(sizeof smem.a[slot]));
+        fill_a.producer_commit_bytes();
+      }
+    } else if (threadIdx.x == 0) {
+      read_b.consumer_wait();
+      for (int i = 0; i < kOfA; ++i) {
+        const int slot = read_a.consumer_wait();
+        out[0] += smem.a[slot][0] + smem.b[0];
+        ptx::fence_proxy_async();
+        read_a.consumer_release();
+      }
+      read_b.consumer_release();
+    }
   }
 }
 
@@ -1762,6 +1829,61 @@ TEST_CASE("whether threads themselves have written shared memory is known where 
   CHECK(failure_of({}, 64, sizeof(StoredTiles), store_tiles<Storer::right>, map) == "");
   CHECK(cpu_device::take_work_of_kernels().stages);
   CHECK(cpu_device::take_work_of_kernels().stages);  // of no launch
+}
+
+TEST_CASE("of a block that stages a tile the missing barrier is told from the one before the store's wait") {
+  PinnedVector<__nv_bfloat16> out(64);
+  const CUtensorMap map = map_of_row(out.data());
+  int late = 0, forgotten = 0, early = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const auto run = [&](auto kernel) { return failure_of(schedule, 64, sizeof(StoredTiles), kernel, map); };
+    const std::string barrier =
+        "the last __syncthreads of both (" + place_of("the staged tile is free") + ") ";
+    CHECK(run(stage_tiles<Staging::nothing>) == "");
+    const std::string behind = run(stage_tiles<Staging::wait_behind_the_barrier>);
+    late += behind.find(barrier + "comes before block (0,0,0) warp 0 lane 0 has waited for its TMA store (" +
+                        place_of("waits late") + "): the wait must come first\n") != behind.npos;
+    const std::string none = run(stage_tiles<Staging::wait>);
+    forgotten += none.find(
+                     "no tma_store_wait_read of the thread that issues the TMA store of block (0,0,0) "
+                     "warp 0 lane 0 comes between") != none.npos;
+    const std::string read = run(stage_tiles<Staging::barrier_before_the_store>);
+    CHECK_THAT(read, ContainsSubstring("read before it ") && !ContainsSubstring("tma_store_wait_read"));
+    early +=
+        read.find(barrier + "comes before both: another must come between the write and the TMA store") !=
+        read.npos;
+  }
+  CHECK(late >= 2);
+  CHECK(forgotten >= 2);
+  CHECK(early >= 2);
+}
+
+TEST_CASE("a loader that fills a slot again without a wait is named, not the reader, which has waited") {
+  PinnedVector<__nv_bfloat16> row(64);
+  PinnedVector<int> out(1);
+  const CUtensorMap map = map_of_row(row.data());
+  int named = 0;
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const auto run = [&](auto kernel) {
+      return failure_of(schedule, 64, sizeof(TwoRings), kernel, map, out.data());
+    };
+    CHECK(run(load_two_rings<true, 2>) == "");
+    CHECK(run(load_two_rings<true, 3>) == "");
+    CHECK_THAT(run(load_two_rings<false, 2>),
+               ContainsSubstring("must wait for pipe_b.empty[0] before it does so again; it has never waited "
+                                 "there, and waited last for pipe_a.empty[1]\n") ||
+                   ContainsSubstring("warp 1 lane 0 fills the slot again, and has never waited for "
+                                     "pipe_b.empty[0]"));
+    const std::string text = run(load_two_rings<false, 3>);
+    CHECK_THAT(text, ContainsSubstring("pipe_b") && !ContainsSubstring("the reader must wait"));
+    named += text.find("overwritten while it may still be read") != text.npos &&
+             text.find(
+                 "warp 1 lane 0 fills the slot again, and has never waited for pipe_b.empty[0]; the "
+                 "reader has waited for phase 0 of pipe_b.full[0]") != text.npos;
+  }
+  CHECK(named >= 1);
 }
 
 TEST_CASE("what a loader waited for is that of the copy that overwrites, however late this lands") {
