@@ -106,8 +106,16 @@ bool check_early(const Thread& thread, Mbarrier& barrier, Location where) {
   });
   if (!is_own && barrier.block->ids.cluster_dim.count() > 1) return false;
   if (is_in_turn(thread, barrier, full)) {
-    const auto release = std::find_if(releases.rbegin(), releases.rend(),
-                                      [&](const auto& arrival) { return arrival.thread != &thread; });
+    // Rather one of its own warpgroup, which may have released for it.
+    auto release = releases.rend();
+    for (const bool is_own_group : {true, false})
+      if (release == releases.rend())
+        release = std::find_if(releases.rbegin(), releases.rend(), [&](const auto& arrival) {
+          const bool same_group =
+              arrival.thread->block == thread.block &&
+              arrival.thread->ids.rank / kWarpgroupThreads == thread.ids.rank / kWarpgroupThreads;
+          return arrival.thread != &thread && (same_group || !is_own_group);
+        });
     if (barrier.is_full && !barrier.late_look.thread && release != releases.rend())
       barrier.late_look = {&thread, where, release->thread, release->where};
     return false;
