@@ -182,10 +182,10 @@ void print_what_next(std::ostream& out) {
          "matrices.\n"
       << (on_cpu_device()
               ? "There is no GPU here, so the CPU device ran the kernels. 'verified yes': C is right.\n"
-                "Nothing was timed here: TFLOP/s and gains are of the run that is named above them.\n"
+                "Nothing was timed here: TFLOP/s, and gains over the kernel in 'over', are of the run named "
+                "above.\n"
               : "'verified yes': C is right.\n"
-                "TFLOP/s and gains were measured here.\n")
-      << "A gain is over the kernel that the column 'over' names.\n"
+                "TFLOP/s, and gains over the kernel in 'over', were measured here.\n")
       << "Next: read 01_naive/README.md, the page of the first lesson.\n"
       << "Then: build/bin/ladder learn next shows the first exercise.\n";
 }
