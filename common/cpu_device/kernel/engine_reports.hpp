@@ -62,8 +62,8 @@ std::string explain_slot_of_load(const Thread& sender, size_t offset, const Mbar
 std::string explain_surplus(const Mbarrier&);
 /// A line that says who arrived in the phase in progress and what it waits for; empty if for no bytes.
 std::string explain_open_phase(const Mbarrier&);
-/// That line, and why the running thread comes too early: what it waited for before it arrived.
-std::string explain_arrival_too_many(const Thread&, const Mbarrier&, Location where);
+/// That line, and why the running thread, which does `what`, comes too early: what it waited for before.
+std::string explain_arrival_too_many(const Thread&, const Mbarrier&, const char* what, Location where);
 /// Where those who read the slots of a pipeline fill them, too, and nobody fills those of another: half a
 /// sentence; or nothing. A thread `arrives`, too, at this moment.
 std::string explain_wrong_pipeline(const Mbarrier&, const Thread* arrives = nullptr, Location where = {});

@@ -272,11 +272,14 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.aligned_steps = 0;
   thread.last_seen = {};
   thread.seen_before.clear();
+  thread.places_in_rings.clear();
   thread.last_loads.clear();
   thread.last_stores.clear();
   thread.block_barriers.clear();
   thread.last_wgmma_wait = {};
   thread.last_proxy_fence = {};
+  thread.last_store_wait = {};
+  thread.last_store_commit = {};
   thread.mbarrier_waits = 0;
   thread.arrival_in_flight = {};
   thread.cluster_arrival = {};

@@ -388,7 +388,7 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
     cluster.fail(thread,
                  std::string(what) + ": more arrivals than expected at " + describe(barrier) +
                      (pipeline.empty() ? explain_repeated_wait(*barrier.block) +
-                                             explain_arrival_too_many(thread, barrier, where)
+                                             explain_arrival_too_many(thread, barrier, what, where)
                                        : "\n  " + pipeline + explain_open_phase(barrier)),
                  where);
   }
