@@ -1988,12 +1988,12 @@ std::string count_of_either_end(const Mbarrier& barrier) {
 
 }  // namespace
 
-std::string explain_two_phases(const Mbarrier& barrier) {
+std::string explain_two_phases(const Mbarrier& barrier, bool asks_for_count) {
   return print("\n  phase %llu ended with the arrivals of",
                static_cast<unsigned long long>(barrier.phase - 2)) +
          list(barrier.earlier_arrivals) +
          print("; phase %llu of", static_cast<unsigned long long>(barrier.phase - 1)) +
-         list(barrier.last_arrivals) + count_of_either_end(barrier);
+         list(barrier.last_arrivals) + (asks_for_count ? count_of_either_end(barrier) : "");
 }
 
 std::string explain_exit(const Block& block) {

@@ -98,8 +98,9 @@ std::string explain_count(const Mbarrier&, const std::vector<Mbarrier::Arrival>&
                           const std::vector<Mbarrier::Arrival>& after);
 /// Of a slot that was emptied more often than filled: who emptied it too early. Half a sentence, or nothing.
 std::string explain_early_release(const Mbarrier& one_of_its_ends);
-/// A line that says who ended the last two phases.
-std::string explain_two_phases(const Mbarrier&);
+/// A line that says who ended the last two phases and, where no other cause is known, whether the count is
+/// too small.
+std::string explain_two_phases(const Mbarrier&, bool asks_for_count);
 /// Why others of the cluster cannot reach into the block, which has exited, any more.
 std::string explain_exit(const Block&);
 /// The report for a cluster in which nobody can go on.

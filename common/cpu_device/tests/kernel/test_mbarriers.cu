@@ -525,11 +525,14 @@ TEST_CASE("who goes round a ring, and releases one of its slots alone, is asked 
           ptx::mbarrier_arrive(&shared.empty[is_wrong ? 1 : slot]);
         }
       });
+      // Where the loader is late the wrong slot is waited for first: it was released before it was full.
       if (is_wrong)
-        CHECK_THAT(text, ContainsSubstring(" for empty[0], phase 0: 32 of 32 arrivals missing\n  nobody has "
-                                           "ever arrived there; warp 0 arrived twice at empty[1] "
-                                           "(test_mbarriers.cu:") &&
-                             ContainsSubstring("): is the index there that of the slot?\n"));
+        CHECK_THAT(text, (ContainsSubstring(" for empty[0], phase 0: 32 of 32 arrivals missing\n  nobody has "
+                                            "ever arrived there; warp 0 arrived twice at empty[1] "
+                                            "(test_mbarriers.cu:") &&
+                          ContainsSubstring("): is the index there that of the slot?\n")) ||
+                             ContainsSubstring(
+                                 "\n  empty[1] was released too early, by warp 0 (mbarrier_arrive at "));
       else
         CHECK(text == "");
     }
