@@ -1549,8 +1549,8 @@ std::string outermost_array(const std::string& name) {
 }
 
 /// The descriptor of a wgmma begins in one array, and what it reads lies in another: half a sentence. Nothing
-/// if an operand that begins in the byte's array reads it, too.
-std::string explain_operand_over_end(const Thread& reader, size_t offset) {
+/// if an operand of the same epoch that begins in the array of the byte reads it, too.
+std::string explain_operand_over_end(const Thread& reader, uint32_t epoch, size_t offset) {
   const Unobserved unobserved;
   SharedLayout& layout = reader.cluster.layout();
   const auto array_of = [&](size_t at) { return outermost_array(layout.name_of(at)); };
@@ -1558,6 +1558,7 @@ std::string explain_operand_over_end(const Thread& reader, size_t offset) {
   if (array.empty()) return "";
   std::string text;
   for (const auto& one : reader.block->warpgroups[reader.ids.rank / kWarpgroupThreads].operands_read) {
+    if (!epoch || one.epoch != epoch) continue;
     if (offset < one.begin || one.end <= offset || reader.block->shared.bytes() <= one.start) continue;
     const std::string meant = array_of(one.start);
     if (meant == array || meant.empty() || offset < one.start) return "";
@@ -1598,7 +1599,9 @@ bool are_loads_of_one_slot(const Thread& thread, const RaceChecker::Unordered& a
 std::string explain_hand_over(const Thread& first, const Thread& second,
                               const RaceChecker::Unordered& accesses) {
   if (!accesses.are_writes && (accesses.first_writes ? accesses.second_what : accesses.first_what) == "wgmma")
-    if (std::string text = explain_operand_over_end(accesses.first_writes ? second : first, accesses.offset);
+    if (std::string text = explain_operand_over_end(
+            accesses.first_writes ? second : first,
+            accesses.first_writes ? accesses.second_epoch : accesses.first_epoch, accesses.offset);
         !text.empty())
       return text;
   if (accesses.are_writes)

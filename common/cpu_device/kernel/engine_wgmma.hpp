@@ -95,6 +95,7 @@ struct Warpgroup {
   /// What an operand of an operation reads in shared memory, from where its descriptor begins.
   struct OperandBytes {
     uint32_t start, begin, end;  ///< offsets
+    uint32_t epoch;              ///< in which the operation was issued
     bool operator==(const OperandBytes&) const = default;
   };
   std::vector<OperandBytes> operands_read;  ///< each once; where races are checked

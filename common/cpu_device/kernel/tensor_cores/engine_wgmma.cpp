@@ -85,7 +85,8 @@ class OperandReader {
   void note_operand(const Descriptor& at, uint32_t rows, uint32_t columns, const AddressOf& address_of) {
     if (!cluster_.races()) return;
     constexpr size_t kMostKept = 256;
-    Warpgroup::OperandBytes bytes{at.start - kSharedWindowBase, ~0u, 0};
+    Warpgroup::OperandBytes bytes{at.start - kSharedWindowBase, ~0u, 0,
+                                  operation_.race_operation.issue_epoch()};
     for (uint32_t row = 0; row < rows; ++row)
       for (uint32_t column = 0; column < columns; ++column) {
         const uint32_t address = address_of(row, column);
@@ -94,8 +95,8 @@ class OperandReader {
         bytes.end = std::max(bytes.end, offset + kChunkBytes);
       }
     auto& known = warpgroup_.operands_read;
-    if (known.size() < kMostKept && std::find(known.begin(), known.end(), bytes) == known.end())
-      known.push_back(bytes);
+    if (known.size() == kMostKept) known.erase(known.begin());
+    if (std::find(known.begin(), known.end(), bytes) == known.end()) known.push_back(bytes);
   }
 
   /// Eight elements at a logical address; the swizzle exchanges 16-byte chunks within 1024 bytes.
