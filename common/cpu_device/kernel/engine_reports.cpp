@@ -1542,6 +1542,35 @@ std::string explain_box_over_end(Thread& thread, const TmaBox& box, const void* 
 
 namespace {
 
+/// "smem.q", of "smem.q.panels[0][1][8]" and "smem.q[2][8]".
+std::string outermost_array(const std::string& name) {
+  const size_t member = name.find('.');
+  return name.substr(0, name.find_first_of(".[", member == name.npos ? 0 : member + 1));
+}
+
+/// The descriptor of a wgmma begins in one array, and what it reads lies in another: half a sentence. Nothing
+/// if an operand of the same epoch that begins in the array of the byte reads it, too.
+std::string explain_operand_over_end(const Thread& reader, uint32_t epoch, size_t offset) {
+  const Unobserved unobserved;
+  SharedLayout& layout = reader.cluster.layout();
+  const auto array_of = [&](size_t at) { return outermost_array(layout.name_of(at)); };
+  const std::string array = array_of(offset);
+  if (array.empty()) return "";
+  std::string text;
+  for (const auto& one : reader.block->warpgroups[reader.ids.rank / kWarpgroupThreads].operands_read) {
+    if (!epoch || one.epoch != epoch) continue;
+    if (offset < one.begin || one.end <= offset || reader.block->shared.bytes() <= one.start) continue;
+    const std::string meant = array_of(one.start);
+    if (meant == array || meant.empty() || offset < one.start) return "";
+    constexpr size_t kStep = 16;
+    size_t end = one.start / kStep * kStep;
+    while (end < offset && array_of(end) == meant) end += kStep;
+    text = print("the wgmma reads byte %zu behind the end of ", offset - end) + meant + ", in " + array +
+           ": is the start address of its descriptor too large?";
+  }
+  return text;
+}
+
 /// Does the barrier speak of slots that loads fill, while a thread writes what a TMA store reads? Such a
 /// place is no slot of that ring, and no arrival there hands it over.
 bool speaks_of_other_places(const Mbarrier& barrier, const RaceChecker::Unordered& accesses) {
@@ -1569,6 +1598,12 @@ bool are_loads_of_one_slot(const Thread& thread, const RaceChecker::Unordered& a
 
 std::string explain_hand_over(const Thread& first, const Thread& second,
                               const RaceChecker::Unordered& accesses) {
+  if (!accesses.are_writes && (accesses.first_writes ? accesses.second_what : accesses.first_what) == "wgmma")
+    if (std::string text = explain_operand_over_end(
+            accesses.first_writes ? second : first,
+            accesses.first_writes ? accesses.second_epoch : accesses.first_epoch, accesses.offset);
+        !text.empty())
+      return text;
   if (accesses.are_writes)
     if (std::string text = explain_loads_to_one_place(first, second, accesses); !text.empty()) return text;
   if (accesses.are_writes && !accesses.note_of_writer.empty())

@@ -384,6 +384,44 @@ TEST_CASE("the next load, which comes before the wait for a TMA store, is not wh
   }
   CHECK(is_named);
 }
+TEST_CASE("a wgmma whose descriptor reaches from one array into the next is told so") {
+  struct Two {
+    Tile q, kv;
+    ptx::Mbarrier q_full, kv_full;
+  };
+  std::vector<__nv_bfloat16> input(kTile * kTile, 1.f);
+  const CUtensorMap from = map_of(input.data(), kTile, kTile, kTile);
+  const auto multiply = [&](uint64_t rows_too_far) {
+    return [&, rows_too_far](const Schedule& schedule) {
+      return failure({.block = 160, .shared_bytes = sizeof(Two)}, schedule, [&] {
+        auto& smem = ladder::shared_storage<Two>();
+        if (threadIdx.x == 0) ptx::mbarrier_init(&smem.q_full, 1), ptx::mbarrier_init(&smem.kv_full, 1);
+        __syncthreads();
+        if (threadIdx.x == 128) {
+          ptx::mbarrier_arrive_expect_bytes(&smem.q_full, sizeof(Tile));
+          ptx::tma_load(&smem.q, &from, 0, 0, &smem.q_full);
+          ptx::mbarrier_arrive_expect_bytes(&smem.kv_full, sizeof(Tile));
+          ptx::tma_load(&smem.kv, &from, 0, 0, &smem.kv_full);
+        }
+        if (threadIdx.x >= 128) return;
+        float d[kTile / 2];
+        ptx::mbarrier_wait(&smem.q_full, 0);
+        ptx::wgmma_fence();
+        ptx::wgmma_m64n64k16<true>(d, ptx::matrix_descriptor(&smem.q, 16, 1024) + rows_too_far * 128 / 16,
+                                   ptx::matrix_descriptor(&smem.q, 8192, 1024), false);
+        ptx::wgmma_commit_group();
+        ptx::wgmma_wait_group<0>();
+        ptx::keep_in_registers(d);
+        ptx::mbarrier_wait(&smem.kv_full, 0);
+      });
+    };
+  };
+  if (!instrumented()) return;
+  for (const std::string& text : blames(multiply(0), true)) CHECK(text == "");
+  check_words(blames(multiply(8), true),
+              {": the wgmma reads byte 0 behind the end of smem.q, in smem.kv: is the start address of its "
+               "descriptor too large?\n"});
+}
 TEST_CASE("two loads of one slot to one place are asked whether each should fill a part of its own") {
   std::vector<__nv_bfloat16> input(2 * kTile * kTile, 1.f);
   const CUtensorMap from = map_of(input.data(), 2 * kTile, kTile, kTile);
