@@ -732,8 +732,27 @@ class DeadlockRoot {
            ": is a release missing, or a wait too many?";
   }
 
+  /// The same of a cuda::pipeline, all of whose threads acquire and release.
+  std::string held_in_pipeline(const Mbarrier& consumed) const {
+    const std::vector<const Thread*>& waiting = root_->waiting;
+    const std::vector<const Mbarrier*> slots = siblings_of(consumed);
+    if (nodes_.size() != 1 || waiting.size() != consumed.expected ||
+        waiting.size() != consumed.block->ids.threads)
+      return "";
+    for (const Mbarrier* slot : slots)
+      for (const Thread* thread : waiting)
+        if (!slot->times_arrived.empty() || slot->waits.empty() || slot->waits[thread->ids.rank] != 1)
+          return "";
+    const std::string who = names_of(waiting);
+    const bool several = are_several(who);
+    return ": " + who + (several ? " have" : " has") + " acquired " +
+           (slots.size() > 1 ? print("all %zu slots", slots.size()) : "the slot") +
+           (several ? ", and acquire" : ", and acquires") + " one more before any release";
+  }
+
   /// Of threads that fill slots and empty them themselves, and fill one more than there are.
   std::string held_by_those_who_wait(const Mbarrier& empty) const {
+    if (empty.name && std::strcmp(empty.name, "pipeline.consumed") == 0) return held_in_pipeline(empty);
     const Mbarrier* const full = other_end(empty);
     const std::vector<const Thread*>& waiting = root_->waiting;
     if (!full || empty.is_full || nodes_.size() != 1 || waiting.size() != empty.expected) return "";

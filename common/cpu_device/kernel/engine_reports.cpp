@@ -624,7 +624,8 @@ std::string explain_wrong_pipeline(const Mbarrier& barrier, const Thread* arrive
          (*barrier.end ? "a Producer made of the wrong pipeline?" : "this the wrong barrier?");
 }
 
-std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barrier, Location where) {
+std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barrier, const char* what,
+                                     Location where) {
   std::string text = explain_open_phase(barrier);
   if (const std::string early = explain_early_release(barrier); !early.empty() && barrier.is_full)
     return "\n  " + early + text;
@@ -632,9 +633,24 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
   for (const Mbarrier::Arrival& earlier : barrier.arrivals) {
     const bool is_first_lap = !seen.barrier || seen.phase == 0 || (!other_end(barrier) && barrier.phase == 0);
     if (!earlier.of_operation && earlier.thread->warp != thread.warp && barrier.expected == 1 &&
-        is_first_lap && earlier.thread->block == thread.block && own_place(earlier.where) == own_place(where))
-      return "\n  " + names_of({earlier.thread}) + " and " + names_of({&thread}) + " both arrive at " +
-             own_place(where) + ": should one thread of the block alone come here?" + text;
+        is_first_lap && earlier.thread->block == thread.block) {
+      const OwnLine before = own_line(earlier.where), now = own_line(where);
+      const bool is_same = before.place == now.place;
+      const std::string both = "\n  " + names_of({earlier.thread}) + " and " + names_of({&thread});
+      if (is_same && before.caller == now.caller)
+        return both + " both arrive at " + now.place + ": should one thread of the block alone come here?" +
+               text;
+      // Two roles: each expects the bytes of its own loads.
+      if (barrier.expected_bytes && std::strcmp(what, earlier.what) == 0 &&
+          (!is_same || (!before.caller.empty() && !now.caller.empty())))
+        return both + " both arrive, at " + before.place +
+               (is_same ? ", called from " + before.caller + " and from " + now.caller
+                        : " and at " + now.place) +
+               ": should the count be 2?" + text;
+      if (is_same)
+        return both + " both arrive at " + now.place + ": should one thread of the block alone come here?" +
+               text;
+    }
     if (earlier.of_operation || earlier.thread->warp != thread.warp) continue;
     if (earlier.thread != &thread && barrier.expected == 1 && is_first_lap)
       return print("\n  lane %u of the same warp arrived in this phase before, at ", earlier.thread->lane) +
@@ -881,6 +897,17 @@ std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const T
   const uint64_t committed =
       issuer.forgotten_store_groups + (issuer.store_groups.empty() ? 0 : issuer.store_groups.size() - 1);
   const bool has_waited = issuer.last_store_wait.epoch > issued_in;
+  const auto explain_order_behind_wait = [&](Location where) {
+    return describe(issuer) + " waits for its TMA store at " + own_place(where) +
+           ", and nothing orders that before the write of " +
+           (issuer.warp == writer.warp
+                ? print(
+                      "lane %u of the same warp: lanes do not run in step, so a __syncwarp must come between",
+                      writer.lane)
+                : describe(writer) + (issuer.block_barriers.size() > 1 && writer.block_barriers.size() > 1
+                                          ? ": a __syncthreads must come between"
+                                          : ": a barrier must come between"));
+  };
   const std::string wait = "its wait for TMA stores at " + own_place(issuer.last_store_wait.where);
   for (size_t i = 0; i < issuer.store_groups.size(); ++i) {
     const auto& operations = issuer.store_groups[i].race_operations;
@@ -905,6 +932,9 @@ std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const T
                   ? "the commit must come behind the store, and the wait behind the commit"
                   : "commit first, and wait then");
     if (group < issuer.read_store_groups_known) break;
+    const auto& now = issuer.wait;
+    if (!has_waited && now.kind == WaitKind::stores && group < now.argument >> 1 && &issuer != &writer)
+      return explain_order_behind_wait(now.where);
     if (!has_waited) return "no tma_store_wait_read of the thread that issues " + store + " comes between";
     return wait +
            (issuer.store_groups_left == 1
@@ -913,12 +943,7 @@ std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const T
            " of stores, and with it " + store + explain_uncommitted(issuer, i);
   }
   if (!has_waited || &issuer == &writer) return "";
-  return describe(issuer) + " waits for its TMA store at " + own_place(issuer.last_store_wait.where) +
-         ", and nothing orders that before the write of " +
-         (issuer.warp == writer.warp
-              ? print("lane %u of the same warp: lanes do not run in step, so a __syncwarp must come between",
-                      writer.lane)
-              : describe(writer) + ": a barrier must come between");
+  return explain_order_behind_wait(issuer.last_store_wait.where);
 }
 
 /// Does the thread's TMA store of the byte read what threads of other warps have written?
@@ -1348,9 +1373,28 @@ std::string with_arrivals_of(const Thread::Seen& seen) {
   return " with the arrivals of" + list(threads.empty() ? *arrivals : threads);
 }
 
+/// The thread has released a slot more often than a thread of its warpgroup has waited for it; else nothing.
+std::string explain_unread_release(const Mbarrier& empty, const Thread& thread) {
+  const Mbarrier& full_there = *other_end(empty);
+  const auto& all = thread.block->mbarriers;
+  const auto full =
+      std::find_if(all.begin(), all.end(), [&](const auto& one) { return one->offset == full_there.offset; });
+  if (full == all.end() || !has_ever_arrived(empty, thread)) return "";
+  uint64_t waits = 0;
+  for (const Warp& warp : thread.block->warps)
+    for (const Thread* const lane : warp.lanes)
+      if (lane && is_of_warpgroup(*lane, thread) && !(*full)->waits.empty())
+        waits = std::max(waits, (*full)->waits[lane->ids.rank]);
+  if (waits >= empty.times_arrived[thread.number]) return "";
+  return "; " + names_of({&thread}) + " arrives there, and no thread of its warpgroup has waited for " +
+         name_of(**full) + (waits ? " as often" : "") +
+         ": should it release a slot that it has not waited for?";
+}
+
 /// Where nobody of the reader's block, or warpgroup, arrived in the phase of the empty slot that the writer
 /// waited for: what this did with, and its count; else nothing.
 std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader) {
+  const Unobserved unobserved;
   constexpr size_t kMostNames = 2;
   const Mbarrier& barrier = *seen.barrier;
   const auto* arrivals = arrivals_of(seen);
@@ -1362,13 +1406,17 @@ std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader) {
     block_came |= one.thread->block == reader.block;
     came.push_back(one.thread);
   }
+  std::string unread;
+  for (const Thread* thread : came)
+    if (unread.empty()) unread = explain_unread_release(barrier, *thread);
   const size_t more = came.size() > kMostNames ? came.size() - kMostNames : 0;
   came.resize(came.size() - more);
   const unsigned warp = reader.warp->index / kWarpgroupWarps * kWarpgroupWarps;
   return " without an arrival of " +
          (block_came ? print("warps %u-%u", warp, warp + kWarpgroupWarps - 1) : describe(*reader.block)) +
          ", which reads: its count is " + print("%u (", barrier.expected) + place_of(origin_of(barrier)) +
-         "), and those of " + names_of(came) + (more ? print(" and %zu more", more) : "") + " made it up";
+         "), and those of " + names_of(came) + (more ? print(" and %zu more", more) : "") + " made it up" +
+         unread;
 }
 
 /// The reader's warpgroup arrives at a barrier of the writer's block for which nobody has ever waited.
@@ -1492,8 +1540,70 @@ std::string explain_box_over_end(Thread& thread, const TmaBox& box, const void* 
   }
 }
 
+namespace {
+
+/// "smem.q", of "smem.q.panels[0][1][8]" and "smem.q[2][8]".
+std::string outermost_array(const std::string& name) {
+  const size_t member = name.find('.');
+  return name.substr(0, name.find_first_of(".[", member == name.npos ? 0 : member + 1));
+}
+
+/// The descriptor of a wgmma begins in one array, and what it reads lies in another: half a sentence. Nothing
+/// if an operand of the same epoch that begins in the array of the byte reads it, too.
+std::string explain_operand_over_end(const Thread& reader, uint32_t epoch, size_t offset) {
+  const Unobserved unobserved;
+  SharedLayout& layout = reader.cluster.layout();
+  const auto array_of = [&](size_t at) { return outermost_array(layout.name_of(at)); };
+  const std::string array = array_of(offset);
+  if (array.empty()) return "";
+  std::string text;
+  for (const auto& one : reader.block->warpgroups[reader.ids.rank / kWarpgroupThreads].operands_read) {
+    if (!epoch || one.epoch != epoch) continue;
+    if (offset < one.begin || one.end <= offset || reader.block->shared.bytes() <= one.start) continue;
+    const std::string meant = array_of(one.start);
+    if (meant == array || meant.empty() || offset < one.start) return "";
+    constexpr size_t kStep = 16;
+    size_t end = one.start / kStep * kStep;
+    while (end < offset && array_of(end) == meant) end += kStep;
+    text = print("the wgmma reads byte %zu behind the end of ", offset - end) + meant + ", in " + array +
+           ": is the start address of its descriptor too large?";
+  }
+  return text;
+}
+
+/// Does the barrier speak of slots that loads fill, while a thread writes what a TMA store reads? Such a
+/// place is no slot of that ring, and no arrival there hands it over.
+bool speaks_of_other_places(const Mbarrier& barrier, const RaceChecker::Unordered& accesses) {
+  const Mbarrier* const other = other_end(barrier);
+  if (!other || !accesses.note_of_writer.empty()) return false;
+  if ((accesses.first_writes ? accesses.second_what : accesses.first_what) != "TMA store") return false;
+  const Mbarrier& full = barrier.is_full ? barrier : *other;
+  return full.expected_bytes || full.last_expected_bytes;
+}
+
+/// One thread issues two loads to one place, and arrives nowhere between: both are of one slot.
+bool are_loads_of_one_slot(const Thread& thread, const RaceChecker::Unordered& accesses) {
+  if (accesses.first_what.rfind("TMA ", 0) != 0 || accesses.second_what.rfind("TMA ", 0) != 0) return false;
+  if (!accesses.first_epoch || !accesses.second_epoch) return false;
+  const auto [from, to] = std::minmax(accesses.first_epoch, accesses.second_epoch);
+  for (const auto& block : thread.cluster.blocks())
+    for (const auto& barrier : block->mbarriers)
+      for (const auto* arrivals : {&barrier->earlier_arrivals, &barrier->last_arrivals, &barrier->arrivals})
+        for (const Mbarrier::Arrival& one : with_bytes(*arrivals, false))
+          if (one.thread == &thread && from <= one.epoch && one.epoch < to) return false;
+  return true;
+}
+
+}  // namespace
+
 std::string explain_hand_over(const Thread& first, const Thread& second,
                               const RaceChecker::Unordered& accesses) {
+  if (!accesses.are_writes && (accesses.first_writes ? accesses.second_what : accesses.first_what) == "wgmma")
+    if (std::string text = explain_operand_over_end(
+            accesses.first_writes ? second : first,
+            accesses.first_writes ? accesses.second_epoch : accesses.first_epoch, accesses.offset);
+        !text.empty())
+      return text;
   if (accesses.are_writes)
     if (std::string text = explain_loads_to_one_place(first, second, accesses); !text.empty()) return text;
   if (accesses.are_writes && !accesses.note_of_writer.empty())
@@ -1502,6 +1612,8 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
         if (std::string text = explain_loader_ahead(second, full, full.phase, /*are_writes=*/true);
             !text.empty())
           return text;
+  if (accesses.are_writes && &first == &second && are_loads_of_one_slot(first, accesses))
+    return "should each fill a part of its own?";
   const uint32_t first_epoch = accesses.first_epoch;
   const bool first_is_wgmma = accesses.first_is_operation && accesses.first_what == "wgmma";
   const auto is_later_of_first = [&](const Mbarrier::Arrival& arrival) {
@@ -1557,6 +1669,9 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
           !text.empty())
         return text;
   }
+  if (hand_over.arrival && accesses.first_is_operation &&
+      speaks_of_other_places(*hand_over.barrier, accesses))
+    hand_over = {};
   if (hand_over.arrival) {
     if (accesses.first_is_operation)
       return who_and_where(*hand_over.arrival->thread, *hand_over.barrier, *hand_over.arrival) +
@@ -1576,7 +1691,7 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
       for (const auto* arrivals : {&empty->earlier_arrivals, &empty->last_arrivals, &empty->arrivals})
         for (const Mbarrier::Arrival& one : *arrivals)
           if (back.barrier != empty && is_later_of_second(one)) back = {empty, &one, nullptr};
-    if (back.arrival)
+    if (back.arrival && !speaks_of_other_places(*back.barrier, accesses))
       return who_and_where(second, *back.barrier, *back.arrival) + " before it has waited for its " +
              accesses.second_what +
              explain_useless_wait(second, accesses.second_what, accesses.second_epoch, first);
@@ -1908,12 +2023,12 @@ std::string count_of_either_end(const Mbarrier& barrier) {
 
 }  // namespace
 
-std::string explain_two_phases(const Mbarrier& barrier) {
+std::string explain_two_phases(const Mbarrier& barrier, bool asks_for_count) {
   return print("\n  phase %llu ended with the arrivals of",
                static_cast<unsigned long long>(barrier.phase - 2)) +
          list(barrier.earlier_arrivals) +
          print("; phase %llu of", static_cast<unsigned long long>(barrier.phase - 1)) +
-         list(barrier.last_arrivals) + count_of_either_end(barrier);
+         list(barrier.last_arrivals) + (asks_for_count ? count_of_either_end(barrier) : "");
 }
 
 std::string explain_exit(const Block& block) {

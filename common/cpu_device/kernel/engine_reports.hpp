@@ -62,8 +62,8 @@ std::string explain_slot_of_load(const Thread& sender, size_t offset, const Mbar
 std::string explain_surplus(const Mbarrier&);
 /// A line that says who arrived in the phase in progress and what it waits for; empty if for no bytes.
 std::string explain_open_phase(const Mbarrier&);
-/// That line, and why the running thread comes too early: what it waited for before it arrived.
-std::string explain_arrival_too_many(const Thread&, const Mbarrier&, Location where);
+/// That line, and why the running thread, which does `what`, comes too early: what it waited for before.
+std::string explain_arrival_too_many(const Thread&, const Mbarrier&, const char* what, Location where);
 /// Where those who read the slots of a pipeline fill them, too, and nobody fills those of another: half a
 /// sentence; or nothing. A thread `arrives`, too, at this moment.
 std::string explain_wrong_pipeline(const Mbarrier&, const Thread* arrives = nullptr, Location where = {});
@@ -98,8 +98,9 @@ std::string explain_count(const Mbarrier&, const std::vector<Mbarrier::Arrival>&
                           const std::vector<Mbarrier::Arrival>& after);
 /// Of a slot that was emptied more often than filled: who emptied it too early. Half a sentence, or nothing.
 std::string explain_early_release(const Mbarrier& one_of_its_ends);
-/// A line that says who ended the last two phases.
-std::string explain_two_phases(const Mbarrier&);
+/// A line that says who ended the last two phases and, where no other cause is known, whether the count is
+/// too small.
+std::string explain_two_phases(const Mbarrier&, bool asks_for_count);
 /// Why others of the cluster cannot reach into the block, which has exited, any more.
 std::string explain_exit(const Block&);
 /// The report for a cluster in which nobody can go on.

@@ -44,19 +44,18 @@ double processor_time() {
 
 /// What its last wait for cp.async has to do with the group that it did not wait for.
 std::string why_not_waited_for(const Thread& thread) {
-  if (thread.copy_groups_at_wait == 0) return "";
+  if (thread.copy_groups_at_wait == 0) return ": it has never waited for any";
   if (thread.copy_groups_at_wait < thread.last_copy_group) return ": it commits after its last wait";
   const std::string wait = ": its last wait (" + own_place(thread.last_copy_wait_at) + ") leaves out ";
   return wait +
-         (thread.copy_groups_left == 1 ? std::string("the newest group, with its last copies, because no "
-                                                     "commit stands between that group and the "
-                                                     "wait")
-                                       : print("the newest %u groups, with its last copies, because too few "
-                                               "commits stand between those and "
-                                               "the wait",
-                                               thread.copy_groups_left)) +
-         ": after the last copies wait for all groups (a wait of 0), or commit in each round, also an empty "
-         "group";
+         (thread.copy_groups_left == 1
+              ? std::string("the newest group, with its last copies, because no commit stands between that "
+                            "group and the wait")
+              : print("the newest %u groups, with its last copies, because too few commits stand between "
+                      "those and the wait",
+                      thread.copy_groups_left)) +
+         ": wait with a smaller count, after the last copies for all groups (a wait of 0), or commit in each "
+         "round, also an empty group";
 }
 
 /// Throws for work that the exiting thread has left unfinished.
@@ -273,11 +272,14 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.aligned_steps = 0;
   thread.last_seen = {};
   thread.seen_before.clear();
+  thread.places_in_rings.clear();
   thread.last_loads.clear();
   thread.last_stores.clear();
   thread.block_barriers.clear();
   thread.last_wgmma_wait = {};
   thread.last_proxy_fence = {};
+  thread.last_store_wait = {};
+  thread.last_store_commit = {};
   thread.mbarrier_waits = 0;
   thread.arrival_in_flight = {};
   thread.cluster_arrival = {};

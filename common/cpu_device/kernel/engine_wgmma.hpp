@@ -92,6 +92,13 @@ struct Warpgroup {
   uint64_t committed_groups = 0;  ///< by all threads
   std::vector<Thread*> waiting;
   std::vector<RegisterChange> register_changes;
+  /// What an operand of an operation reads in shared memory, from where its descriptor begins.
+  struct OperandBytes {
+    uint32_t start, begin, end;  ///< offsets
+    uint32_t epoch;              ///< in which the operation was issued
+    bool operator==(const OperandBytes&) const = default;
+  };
+  std::vector<OperandBytes> operands_read;  ///< each once; where races are checked
   // Of the operation that was issued by all threads last:
   AsyncOperation last_race_operation;
   double last_done_at = 0;

@@ -122,7 +122,7 @@ void end_at_next_fault() {
   const bool has_address = info.si_code != SI_KERNEL;  // x86 reports none where 16 bytes are not aligned
   std::fflush(stdout);
   std::fprintf(stderr, "%s: error: ", program_invocation_short_name);
-  constexpr uintptr_t kFirstPage = 4096;
+  constexpr uintptr_t kFirstPage = 4096, kNearNull = 1 << 22;  // no program lies lower than 4 MiB
   if (named_function && has_address && reinterpret_cast<uintptr_t>(info.si_addr) < kFirstPage)
     std::fprintf(stderr,
                  "%s follows a null pointer, as freed memory may hold: what it is given must live until it "
@@ -141,6 +141,11 @@ void end_at_next_fault() {
         "nothing lies at address %p, which was accessed: a null pointer in a kernel or in the host's "
         "code, or a kernel that is called like a function, without a launch\n",
         info.si_addr);
+  else if (has_address && reinterpret_cast<uintptr_t>(info.si_addr) < kNearNull)
+    std::fprintf(stderr,
+                 "nothing lies at address %p, which was accessed: %zu bytes behind a null pointer. Is an "
+                 "argument of the kernel null, or was it empty or freed before the launch?\n",
+                 info.si_addr, reinterpret_cast<uintptr_t>(info.si_addr));
   else if (has_address)
     std::fprintf(stderr, "nothing lies at address %p, which was accessed\n", info.si_addr);
   else

@@ -1223,9 +1223,10 @@ void RaceChecker::report(Conflict conflict) {
                 : ": of " + describe_(first_thread) + " and " + describe_(second_thread);
   if (explain_unordered_) {
     if (!why.empty()) text += ": " + why;
-    // As in global memory.
-    if (why.empty() && conflict.why == Why::two_writes && first_thread != second_thread &&
-        !first_is_operation && conflict.second_agent < thread_count_ &&
+    // As in global memory. A store_async is a store, too.
+    const bool are_stores = first_is_operation ? first_what == "store_async" && second_what == first_what
+                                               : conflict.second_agent < thread_count_;
+    if (why.empty() && conflict.why == Why::two_writes && first_thread != second_thread && are_stores &&
         is_same_line(conflict.first_site, conflict.second_site))
       text += ": should each store elements of its own?";
   }

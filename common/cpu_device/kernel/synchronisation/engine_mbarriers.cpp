@@ -388,7 +388,7 @@ uint64_t mbarrier_arrive(uint64_t* object, uint32_t count, uint32_t expect_bytes
     cluster.fail(thread,
                  std::string(what) + ": more arrivals than expected at " + describe(barrier) +
                      (pipeline.empty() ? explain_repeated_wait(*barrier.block) +
-                                             explain_arrival_too_many(thread, barrier, where)
+                                             explain_arrival_too_many(thread, barrier, what, where)
                                        : "\n  " + pipeline + explain_open_phase(barrier)),
                  where);
   }
@@ -573,14 +573,14 @@ void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const ch
     barrier.waiting.push_back(&thread);
     cluster.park(thread, {WaitKind::mbarrier, &barrier, parity & 1, what, where});
     if (barrier.phase != phase + 1) {
-      std::string pipeline = explain_wrong_pipeline(barrier);
-      if (pipeline.empty()) pipeline = explain_left_behind(barrier, {&thread});
+      std::string cause = explain_wrong_pipeline(barrier);
+      if (cause.empty()) cause = explain_left_behind(barrier, {&thread});
+      cause = cause.empty() ? explain_repeated_wait(*barrier.block) : "\n  " + cause;
       cluster.fail(thread,
                    std::string(what) +
                        ": the barrier went on by two phases before the thread looked again; on a " +
-                       "GPU this wait may never end; " + describe(barrier) +
-                       (pipeline.empty() ? explain_repeated_wait(*barrier.block) : "\n  " + pipeline) +
-                       explain_two_phases(barrier),
+                       "GPU this wait may never end; " + describe(barrier) + cause +
+                       explain_two_phases(barrier, /*asks_for_count=*/cause.empty()),
                    where);
     }
   }

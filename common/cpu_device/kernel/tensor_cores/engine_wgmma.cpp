@@ -73,8 +73,31 @@ float to_float(MmaInput type, uint16_t bits) {
 /// Reads operands of one operation from the async view of its block.
 class OperandReader {
  public:
-  OperandReader(Cluster& cluster, Block& block, const WgmmaOperation& operation)
-      : cluster_(cluster), block_(block), operation_(operation), memory_(block.shared.read_async_view()) {}
+  OperandReader(Cluster& cluster, Block& block, Warpgroup& warpgroup, const WgmmaOperation& operation)
+      : cluster_(cluster),
+        block_(block),
+        warpgroup_(warpgroup),
+        operation_(operation),
+        memory_(block.shared.read_async_view()) {}
+
+  /// For reports: the operand may reach into another array. Noted before it is read, and a report made.
+  template <class AddressOf>
+  void note_operand(const Descriptor& at, uint32_t rows, uint32_t columns, const AddressOf& address_of) {
+    if (!cluster_.races()) return;
+    constexpr size_t kMostKept = 256;
+    Warpgroup::OperandBytes bytes{at.start - kSharedWindowBase, ~0u, 0,
+                                  operation_.race_operation.issue_epoch()};
+    for (uint32_t row = 0; row < rows; ++row)
+      for (uint32_t column = 0; column < columns; ++column) {
+        const uint32_t address = address_of(row, column);
+        const uint32_t offset = (address ^ (address >> 3 & kSwizzleBits[at.swizzle])) - kSharedWindowBase;
+        bytes.begin = std::min(bytes.begin, offset);
+        bytes.end = std::max(bytes.end, offset + kChunkBytes);
+      }
+    auto& known = warpgroup_.operands_read;
+    if (known.size() == kMostKept) known.erase(known.begin());
+    if (std::find(known.begin(), known.end(), bytes) == known.end()) known.push_back(bytes);
+  }
 
   /// Eight elements at a logical address; the swizzle exchanges 16-byte chunks within 1024 bytes.
   /// @return false, and a failure is recorded, if they lie outside.
@@ -115,6 +138,7 @@ class OperandReader {
  private:
   Cluster& cluster_;
   Block& block_;
+  Warpgroup& warpgroup_;
   const WgmmaOperation& operation_;
   const std::byte* memory_;
 };
@@ -126,6 +150,8 @@ bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint
                   const Element& element) {
   float values[kChunk];
   if (across) {
+    reader.note_operand(at, kTileK, rows / kChunk,
+                        [&](uint32_t k, uint32_t chunk) { return at.address_across_k(k, chunk * kChunk); });
     for (uint32_t k = 0; k < kTileK; ++k) {
       for (uint32_t row = 0; row < rows; row += kChunk) {
         if (!reader.read(at.address_across_k(k, row), at.swizzle, values)) return false;
@@ -134,6 +160,8 @@ bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint
     }
     return true;
   }
+  reader.note_operand(at, rows, 2,
+                      [&](uint32_t row, uint32_t half) { return at.address_along_k(row, half); });
   if (!at.swizzle && at.leading < kChunk * kChunkBytes) reader.note_overlap(at.leading);
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t half = 0; half < 2; ++half) {
@@ -206,10 +234,10 @@ void add_products(const float (&a)[kTileK], const float* b, float* d) {
   std::copy(sums, sums + kInRegisters, d);
 }
 
-void execute(Cluster& cluster, Block& block, WgmmaOperation& operation) {
+void execute(Cluster& cluster, Block& block, Warpgroup& warpgroup, WgmmaOperation& operation) {
   const Wgmma& what = operation.what;
   float a[kTileM][kTileK], b[kTileK][kMaxTileN];
-  OperandReader reader(cluster, block, operation);
+  OperandReader reader(cluster, block, warpgroup, operation);
   if (what.a_in_registers) {
     read_a_of_registers(operation, a);
   } else if (!read_operand(reader, Descriptor(what.a), what.a_column_major, kTileM,
@@ -246,7 +274,7 @@ void execute(Cluster& cluster, Block& block, WgmmaOperation& operation) {
 void execute_until(Cluster& cluster, Block& block, Warpgroup& warpgroup, uint64_t end) {
   while (warpgroup.executed < end && !cluster.failed()) {
     WgmmaOperation& operation = warpgroup.operations.front();
-    execute(cluster, block, operation);
+    execute(cluster, block, warpgroup, operation);
     cluster.count_work();
     warpgroup.operations.pop_front();
     ++warpgroup.executed;

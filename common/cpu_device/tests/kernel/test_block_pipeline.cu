@@ -207,6 +207,30 @@ TEST_CASE("a stage that was committed without copies, and that nobody waited for
   }
 }
 
+TEST_CASE("who acquires one slot more than there are, and has released none, is told that it holds all") {
+  const auto acquire = [](int ahead) {
+    return [ahead] {
+      auto pipe = cuda::make_pipeline(cg::this_thread_block(), &ladder::shared_storage<Storage>().state);
+      int acquired = 0;
+      for (int tile = 0; tile < kTiles; ++tile) {
+        for (; acquired < kTiles && acquired < tile + ahead; ++acquired) {
+          pipe.producer_acquire();
+          pipe.producer_commit();
+        }
+        pipe.consumer_wait();
+        pipe.consumer_release();
+      }
+    };
+  };
+  for (const Schedule& schedule : all_schedules()) {
+    CHECK(failure(kShape, schedule, acquire(kSlots)) == "");
+    CHECK_THAT(
+        failure(kShape, schedule, acquire(kSlots + 1)),
+        ContainsSubstring("\n  nobody has ever arrived there: warps 0-1 have acquired all 2 slots, and "
+                          "acquire one more before any release\n"));
+  }
+}
+
 TEST_CASE("a consumer warp that stops consuming stops the producer") {
   for (const Schedule& schedule : fixed_schedules()) {
     try {

@@ -434,6 +434,32 @@ TEST_CASE("a block that waits for fewer bytes than are sent to it, and leaves, i
   });
 }
 
+TEST_CASE("two blocks that send to one place are asked whether each should store elements of its own") {
+  const auto send = [](unsigned step) {
+    return [step] {
+      Storage& shared = prepare();
+      const unsigned rank = ptx::cluster_block_rank();
+      if (rank > 0 && threadIdx.x == 0)
+        ptx::store_async(reinterpret_cast<float4*>(shared.inbox) + (rank - 1) * step, 0, parcel(0),
+                         &shared.full);
+      if (rank == 0 && threadIdx.x == 0) {
+        ptx::mbarrier_arrive_expect_bytes(&shared.full, 32);
+        ptx::mbarrier_wait_cluster(&shared.full, 0);
+      }
+      ptx::cluster_sync();
+    };
+  };
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK(failure(cluster_of(3), schedule, send(1)) == "");
+    const std::string text = failure(cluster_of(3), schedule, send(0));
+    CHECK_THAT(text, ContainsSubstring("two writes that no barrier or wait orders\n") &&
+                         ContainsSubstring(" writes (store_async)") &&
+                         ContainsSubstring(": should each store elements of its own?\n"));
+  }
+}
+
 TEST_CASE("of a block's barrier that nobody has come to, it is said at which other blocks' they arrived") {
   for (const Schedule& schedule : fixed_schedules()) {
     const std::string text = failure(cluster_of(3), schedule, [] {

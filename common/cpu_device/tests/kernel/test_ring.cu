@@ -325,6 +325,127 @@ TEST_CASE("a staging tile that is overwritten while TMA may read it is a race") 
   check_race(with(Mistake::storer_does_not_wait_for_its_read), "TMA store (a read) issued by");
   check_race(with(Mistake::storer_does_not_wait_for_its_read), ") before it has waited for its TMA store\n");
 }
+TEST_CASE("the next load, which comes before the wait for a TMA store, is not what lets a warp overwrite") {
+  std::vector<__nv_bfloat16> input(3 * kTile * kTile, 1.f), output(input.size());
+  const CUtensorMap from = map_of(input.data(), 3 * kTile, kTile, kTile),
+                    to = map_of(output.data(), 3 * kTile, kTile, kTile);
+  constexpr int kSteps = 3;
+  const auto without_roles = [&](bool synchronises) {
+    return [&, synchronises](const Schedule& schedule) {
+      return failure({.block = kTile, .shared_bytes = sizeof(Storage<2>)}, schedule, [&] {
+        auto& smem = ladder::shared_storage<Storage<2>>();
+        if (threadIdx.x == 0)
+          for (int slot = 0; slot < 2; ++slot) {
+            ptx::mbarrier_init(&smem.full[slot], 1);
+            ptx::mbarrier_init(&smem.empty[slot], kTile);
+          }
+        __syncthreads();
+        const auto load = [&](int step) {
+          if (threadIdx.x > 0 || step == 3 * kSteps) return;
+          ptx::mbarrier_wait(&smem.empty[step % 2], (step / 2 + 1) % 2);
+          ptx::mbarrier_arrive_expect_bytes(&smem.full[step % 2], sizeof(Tile));
+          ptx::tma_load(&smem.a[step % 2], &from, 0, step / kSteps * kTile, &smem.full[step % 2]);
+        };
+        load(0);
+        for (int tile = 0; tile < 3; ++tile) {
+          __nv_bfloat16 first;
+          for (int step = tile * kSteps; step < (tile + 1) * kSteps; ++step) {
+            load(step + 1);
+            ptx::mbarrier_wait(&smem.full[step % 2], step / 2 % 2);
+            first = smem.a[step % 2].at(static_cast<int>(threadIdx.x), 0);
+            ptx::fence_proxy_async();
+            ptx::mbarrier_arrive(&smem.empty[step % 2]);
+          }
+          if (threadIdx.x == 0) ptx::tma_store_wait_read<0>();
+          __syncwarp();  // for the other lanes of warp 0
+          if (synchronises) __syncthreads();
+          for (int i = 0; i < kTile; ++i) smem.c.at(static_cast<int>(threadIdx.x), i) = first;
+          ptx::fence_proxy_async();
+          __syncthreads();
+          if (threadIdx.x > 0) continue;
+          ptx::tma_store(&to, &smem.c, 0, tile * kTile);
+          ptx::tma_store_commit();
+        }
+        if (threadIdx.x == 0) ptx::tma_store_wait<0>();
+      });
+    };
+  };
+  if (!instrumented()) return;  // the results are right on most schedules
+  for (const std::string& text : blames(without_roles(true), true)) CHECK(text == "");
+  bool is_named = false;
+  for (const std::string& text : blames(without_roles(false), true)) {
+    CAPTURE(text);
+    CHECK(text.find("race in shared memory") != text.npos);
+    CHECK(text.find("before it has waited for its TMA store") == text.npos);
+    is_named |=
+        text.find("block (0,0,0) warp 0 lane 0 waits for its TMA store at test_ring.cu:") != text.npos &&
+        text.find(", and nothing orders that before the write of block (0,0,0) warp 1 lane ") != text.npos &&
+        text.find(": a __syncthreads must come between\n") != text.npos;
+  }
+  CHECK(is_named);
+}
+TEST_CASE("a wgmma whose descriptor reaches from one array into the next is told so") {
+  struct Two {
+    Tile q, kv;
+    ptx::Mbarrier q_full, kv_full;
+  };
+  std::vector<__nv_bfloat16> input(kTile * kTile, 1.f);
+  const CUtensorMap from = map_of(input.data(), kTile, kTile, kTile);
+  const auto multiply = [&](uint64_t rows_too_far) {
+    return [&, rows_too_far](const Schedule& schedule) {
+      return failure({.block = 160, .shared_bytes = sizeof(Two)}, schedule, [&] {
+        auto& smem = ladder::shared_storage<Two>();
+        if (threadIdx.x == 0) ptx::mbarrier_init(&smem.q_full, 1), ptx::mbarrier_init(&smem.kv_full, 1);
+        __syncthreads();
+        if (threadIdx.x == 128) {
+          ptx::mbarrier_arrive_expect_bytes(&smem.q_full, sizeof(Tile));
+          ptx::tma_load(&smem.q, &from, 0, 0, &smem.q_full);
+          ptx::mbarrier_arrive_expect_bytes(&smem.kv_full, sizeof(Tile));
+          ptx::tma_load(&smem.kv, &from, 0, 0, &smem.kv_full);
+        }
+        if (threadIdx.x >= 128) return;
+        float d[kTile / 2];
+        ptx::mbarrier_wait(&smem.q_full, 0);
+        ptx::wgmma_fence();
+        ptx::wgmma_m64n64k16<true>(d, ptx::matrix_descriptor(&smem.q, 16, 1024) + rows_too_far * 128 / 16,
+                                   ptx::matrix_descriptor(&smem.q, 8192, 1024), false);
+        ptx::wgmma_commit_group();
+        ptx::wgmma_wait_group<0>();
+        ptx::keep_in_registers(d);
+        ptx::mbarrier_wait(&smem.kv_full, 0);
+      });
+    };
+  };
+  if (!instrumented()) return;
+  for (const std::string& text : blames(multiply(0), true)) CHECK(text == "");
+  check_words(blames(multiply(8), true),
+              {": the wgmma reads byte 0 behind the end of smem.q, in smem.kv: is the start address of its "
+               "descriptor too large?\n"});
+}
+TEST_CASE("two loads of one slot to one place are asked whether each should fill a part of its own") {
+  std::vector<__nv_bfloat16> input(2 * kTile * kTile, 1.f);
+  const CUtensorMap from = map_of(input.data(), 2 * kTile, kTile, kTile);
+  const auto two_loads = [&](int step) {
+    return [&, step](const Schedule& schedule) {
+      return failure({.block = 32, .shared_bytes = sizeof(Storage<2>)}, schedule, [&] {
+        auto& smem = ladder::shared_storage<Storage<2>>();
+        if (threadIdx.x > 0) return;
+        ptx::mbarrier_init(&smem.full[0], 1);
+        ptx::fence_proxy_async();
+        ptx::mbarrier_arrive_expect_bytes(&smem.full[0], 2 * sizeof(Tile));
+        for (int i = 0; i < 2; ++i) ptx::tma_load(&smem.a[i * step], &from, 0, i * kTile, &smem.full[0]);
+        ptx::mbarrier_wait(&smem.full[0], 0);
+      });
+    };
+  };
+  if (!instrumented()) return;
+  for (const std::string& text : blames(two_loads(1), true)) CHECK(text == "");
+  check_words(blames(two_loads(0), true),
+              {": both of block (0,0,0) warp 0 lane 0: should each fill a part of its own?\n"});
+  // Of two laps, it is not the place that is wrong.
+  for (const std::string& text : blames(with(Mistake::loader_does_not_wait), true))
+    CHECK(text.find("a part of its own") == text.npos);
+}
 TEST_CASE("a wait for TMA stores that comes before the commit is named with both lines") {
   check_race(with(Mistake::storer_waits_before_it_commits),
              ") before it has waited for its TMA store: its wait for TMA stores at test_ring.cu:");

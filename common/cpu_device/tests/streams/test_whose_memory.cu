@@ -246,6 +246,12 @@ TEST_CASE("an access that crashes the program is told of, where no other handler
     *nowhere = 1;
   });
   CHECK_THAT(text, ContainsSubstring("error: nothing lies at address 0x8"));
+  const std::string element = words_of([] {
+    volatile int* volatile array = nullptr;
+    array[16384] = 1;
+  });
+  CHECK_THAT(element, ContainsSubstring("address 0x10000, which was accessed: 65536 bytes behind a null "
+                                        "pointer. Is an argument of the kernel null"));
   CHECK_THAT(text, ContainsSubstring("at streams/test_whose_memory.cu:"));
 #ifdef __SSE2__
   CHECK_THAT(words_of([] {
