@@ -69,8 +69,9 @@ std::string explain_arrival_too_many(const Thread&, const Mbarrier&, const char*
 std::string explain_wrong_pipeline(const Mbarrier&, const Thread* arrives = nullptr, Location where = {});
 /// May this operand of a line, "smem.inbox", hold the byte? Not if it is a barrier that lies elsewhere.
 bool may_hold(const Block&, const std::string& operand, size_t offset);
-/// " reaches over the end of ...": of a box, in or behind which array it begins, and how many rows both have;
-/// nothing where the box ends within the block's shared memory, or no array has rows of the box's length.
+/// " reaches over the end of ...": names the array that a box begins in or behind, and gives the number of
+/// rows of both. Nothing where the box ends within the block's shared memory, or no array has rows of the
+/// box's length.
 std::string explain_box_over_end(Thread&, const TmaBox&, const void* shared);
 /// Why two accesses have no order: what should have handed over from the one thread to the other, and what is
 /// wrong with it. Half a sentence, or nothing.

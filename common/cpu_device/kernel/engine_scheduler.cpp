@@ -44,7 +44,7 @@ double processor_time() {
 
 /// What its last wait for cp.async has to do with the group that it did not wait for.
 std::string why_not_waited_for(const Thread& thread) {
-  if (thread.copy_groups_at_wait == 0) return ": it has never waited for any";
+  if (thread.copy_groups_at_wait == 0) return ": it has not waited for cp.async at all";
   if (thread.copy_groups_at_wait < thread.last_copy_group) return ": it commits after its last wait";
   const std::string wait = ": its last wait (" + own_place(thread.last_copy_wait_at) + ") leaves out ";
   return wait +

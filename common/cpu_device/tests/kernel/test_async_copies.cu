@@ -222,7 +222,8 @@ TEST_CASE("groups that were never waited for are named when the thread exits") {
       __pipeline_memcpy_async(&shared.tiles[0][4 * threadIdx.x], &input[4 * threadIdx.x], 16);
       __pipeline_commit();
     });
-    REQUIRE_THAT(text, ContainsSubstring("exits with cp.async groups that it never waited for"));
+    REQUIRE_THAT(text, ContainsSubstring("exits with cp.async groups that it never waited for: it has "
+                                         "not waited for cp.async at all\n"));
     REQUIRE_THAT(text, ContainsSubstring(" at test_async_copies.cu:"));
   }
 }

@@ -1143,15 +1143,17 @@ struct Handed {
   int value;
   ptx::Mbarrier filled, taken, begun;
 };
+/// Initialises the barriers.
+__device__ Handed& begin_to_hand() {
+  auto& smem = ladder::shared_storage<Handed>();
+  if (threadIdx.x == 0)
+    for (ptx::Mbarrier* barrier : {&smem.filled, &smem.taken, &smem.begun}) ptx::mbarrier_init(barrier, 1);
+  __syncthreads();
+  return smem;
+}
 /// Thread 0 hands values to thread 32, which gives nothing back before it has the second.
 __global__ void never_flips(int* out) {
-  auto& smem = ladder::shared_storage<Handed>();
-  if (threadIdx.x == 0) {
-    ptx::mbarrier_init(&smem.filled, 1);
-    ptx::mbarrier_init(&smem.taken, 1);
-    ptx::mbarrier_init(&smem.begun, 1);
-  }
-  __syncthreads();
+  Handed& smem = begin_to_hand();
   for (uint32_t round = 0; round < 2; ++round) {
     if (threadIdx.x == 0) {
       if (round > 0) ptx::mbarrier_wait(&smem.begun, 0);
@@ -1168,13 +1170,7 @@ __global__ void never_flips(int* out) {
 
 /// Thread 32 gives back the first value only, and thread 0 waits for that twice.
 __global__ void flips_once(int* out) {
-  auto& smem = ladder::shared_storage<Handed>();
-  if (threadIdx.x == 0) {
-    ptx::mbarrier_init(&smem.filled, 1);
-    ptx::mbarrier_init(&smem.taken, 1);
-    ptx::mbarrier_init(&smem.begun, 1);
-  }
-  __syncthreads();
+  Handed& smem = begin_to_hand();
   for (uint32_t round = 0; round < 3; ++round) {
     if (threadIdx.x == 0) {
       if (round == 2) ptx::mbarrier_wait(&smem.begun, 0);
