@@ -1,7 +1,7 @@
 /// @file
 /// Lesson 02: blocks that run together compute neighbouring tiles.
 ///
-/// Added since step 4: blocks are numbered in groups 16 tiles high, column by column, instead of row by row.
+/// Added since step 5: blocks are numbered in groups 16 tiles high, column by column, instead of row by row.
 /// Blocks that run at the same time then need fewer different tiles, and more of their loads find one in L2.
 #pragma once
 #include "common/cuda/launch.cuh"

@@ -8,6 +8,7 @@
 #include "02_tiled/steps/2_register_tile.cuh"
 #include "02_tiled/steps/3_chunks.cuh"
 #include "02_tiled/steps/4_tensor_cores.cuh"
+#include "02_tiled/steps/5_loads_in_flight.cuh"
 #include "02_tiled/variants/other_cores.cuh"
 #include "common/device/cores.cuh"
 #include "common/host/device/device.hpp"
@@ -19,7 +20,8 @@ namespace {
 
 /// Whether what --core names multiplies. The steps before do it with CUDA cores.
 bool has_core(const ladder::Settings& settings) {
-  return settings.at("step") == "core" || settings.at("step") == "tensor_cores";
+  const std::string& step = settings.at("step");
+  return step == "core" || step == "loads_in_flight" || step == "tensor_cores";
 }
 
 std::string core_of(const ladder::Settings& settings) {
@@ -50,7 +52,9 @@ Kernel kernel_of(const ladder::Settings& settings) {
   if (step == "chunks") return {chunks::launch_gemm, true, chunks::kTile.m};
   if (step == "tensor_cores" && core == "wgmma")
     return {tensor_cores::launch_gemm, true, tensor_cores::kTile.m};
-  // The other cores have one kernel for the last two steps.
+  if (step == "loads_in_flight" && core == "wgmma")
+    return {loads_in_flight::launch_gemm, true, loads_in_flight::kTile.m};
+  // The other cores have one kernel for the last three steps.
   if (core == "wgmma") return {launch_gemm};
   if (core == "mma_sync") return {other_cores::launch_gemm<ladder::MmaSyncCore<kTile.n>>};
   return {other_cores::launch_gemm<ladder::FmaCore<kTile.n>>};
@@ -74,9 +78,9 @@ const ladder::Lesson& lesson() {
       .knobs =
           {ladder::core_knob(),
            {"step",
-            "how far the lesson has come: core is its kernel; it and tensor_cores multiply by what --core "
-            "names, the steps before with CUDA cores",
-            {"core", "tensor_cores", "chunks", "register_tile", "shared_tile"}}},
+            "how far the lesson has come: core is its kernel; it and the two steps before multiply by what "
+            "--core names, the first three with CUDA cores",
+            {"core", "loads_in_flight", "tensor_cores", "chunks", "register_tile", "shared_tile"}}},
       .rungs = {{.label = "shared tile",
                  .settings = {{"step", "shared_tile"}},
                  .id = "02.1",
@@ -97,6 +101,11 @@ const ladder::Lesson& lesson() {
                  .id = "02.4",
                  .source = "steps/4_tensor_cores.cuh",
                  .cause = "tensor cores multiply the tile, which lies as they want it"},
+                {.label = "loads in flight",
+                 .settings = {{"step", "loads_in_flight"}},
+                 .id = "02.5",
+                 .source = "steps/5_loads_in_flight.cuh",
+                 .cause = "a thread starts all its loads before it stores the first chunk"},
                 {.label = "tile order",
                  .settings = {},
                  .id = "02",

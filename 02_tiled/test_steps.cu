@@ -85,7 +85,7 @@ TEST_CASE("02: any shape is multiplied with register tiles") {
 
 TEST_CASE("02: edges are cut from tiles of chunks, whatever multiplies") {
   skip_unless_runnable(lesson02::lesson());
-  const auto step = GENERATE("chunks", "tensor_cores");
+  const auto step = GENERATE("chunks", "tensor_cores", "loads_in_flight");
   const auto shape = GENERATE(Shape{1, 8, 8},        // one chunk
                               Shape{1, 136, 72},     // one row
                               Shape{130, 8, 64},     // the fewest columns
@@ -97,7 +97,7 @@ TEST_CASE("02: edges are cut from tiles of chunks, whatever multiplies") {
 TEST_CASE("02: in the steps before the core load and compute take turns") {
   skip_unless_runnable(lesson02::lesson());
   check_gemm_on_three_schedules(lesson02::lesson(), {32, 32, 96}, {{"step", "shared_tile"}}, 1);
-  const auto step = GENERATE("register_tile", "chunks", "tensor_cores");
+  const auto step = GENERATE("register_tile", "chunks", "tensor_cores", "loads_in_flight");
   check_gemm_on_three_schedules(lesson02::lesson(), {128, 128, 128}, {{"step", step}}, 1);
 }
 
@@ -110,7 +110,7 @@ TEST_CASE("02: a tile in shared memory is read once for as many products as it i
   skip_unless_counted();
   // Without tiles, every product reads its elements.
   CHECK(reads_of_an_element(counted("shared_tile")) == Approx(kSize / 32));
-  for (const char* step : {"register_tile", "chunks", "tensor_cores", "core"})
+  for (const char* step : {"register_tile", "chunks", "tensor_cores", "loads_in_flight", "core"})
     CHECK(reads_of_an_element(counted(step)) == Approx(kSize / 128));
 }
 
@@ -129,14 +129,14 @@ TEST_CASE("02: more blocks than a grid has along its second axis are refused by 
   skip_unless_runnable(lesson02::lesson());
   expect_refused(lesson02::lesson(), {65535 * 32 + 1, 8, 8}, {{"step", "shared_tile"}},
                  {"m = 2097121", "at most 2097120"});
-  const auto step = GENERATE("register_tile", "chunks", "tensor_cores");
+  const auto step = GENERATE("register_tile", "chunks", "tensor_cores", "loads_in_flight");
   expect_refused(lesson02::lesson(), {65535 * 128 + 1, 8, 8}, {{"step", step}},
                  {"m = 8388481", "at most 8388480"});
 }
 
 TEST_CASE("02: rows that chunks do not fit into are refused by the steps that copy chunks") {
   skip_unless_runnable(lesson02::lesson());
-  const auto step = GENERATE("chunks", "tensor_cores", "core");
+  const auto step = GENERATE("chunks", "tensor_cores", "loads_in_flight", "core");
   expect_refused(lesson02::lesson(), {128, 132, 64}, {{"step", step}}, {"n = 132", "multiple of 8"});
   expect_refused(lesson02::lesson(), {128, 128, 63}, {{"step", step}}, {"k = 63", "multiple of 8"});
 }
@@ -147,7 +147,7 @@ TEST_CASE("02: a matrix that does not start at a whole chunk is refused") {
   const ladder::DeviceBuffer<__nv_bfloat16> a(std::vector<__nv_bfloat16>(8 * 8 + 1));
   ladder::DeviceBuffer<__nv_bfloat16> c(8 * 8);
   const ladder::Gemm p{.a = a.data() + 1, .b = a.data(), .c = c.data(), .m = 8, .n = 8, .k = 8};
-  for (const char* step : {"chunks", "tensor_cores", "core"})
+  for (const char* step : {"chunks", "tensor_cores", "loads_in_flight", "core"})
     CHECK_THROWS_WITH(lesson.launch(p, lesson.settings({{"step", step}}), nullptr),
                       StartsWith("a = 0x") && ContainsSubstring("must start at a multiple of 16 bytes"));
   CHECK_NOTHROW(lesson.check(p, lesson.settings({{"step", "register_tile"}})));

@@ -1,15 +1,13 @@
 /// @file
 /// Lesson 02, step 3: threads copy tiles in chunks of 16 bytes.
 ///
-/// Added since step 2: a thread copies a chunk, 8 elements of a row, with one load and one store; so n and k
-/// must be multiples of 8. A TileShare is a thread's share of the chunks of a tile, and moves on along k. A
-/// PlainTile is an array of chunks.
+/// Added since step 2: a thread copies a chunk, 8 elements of a row, with one load and one store. So n and k
+/// must be multiples of 8.
 #pragma once
-#include "02_tiled/plain_tile.cuh"
+#include "02_tiled/chunk.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/device/tile_share.cuh"
 #include "common/host/problem/gemm.hpp"
 
 namespace lesson02::chunks {
@@ -19,15 +17,15 @@ constexpr TileShape kTile{128, 128, 32};
 constexpr int kSums = 8;  ///< a thread computes kSums x kSums elements of C
 constexpr int kSide = kTile.m / kSums, kThreads = kSide * kSide;  ///< the threads form a square
 
-using TileA = PlainTile<kTile.m, kTile.k>;
-using TileB = PlainTile<kTile.k, kTile.n>;
+using TileA = __nv_bfloat16[kTile.m][kTile.k];
+using TileB = __nv_bfloat16[kTile.k][kTile.n];
 
 struct SharedStorage {
-  TileA a;
-  TileB b;
+  alignas(16) TileA a;
+  alignas(16) TileB b;
 };
 
-/// Each block computes a tile of C; n and k are multiples of 8, so that a chunk is one load.
+/// Each block computes a tile of C; n and k are multiples of 8.
 /// Neighbouring threads have neighbouring columns, so that a warp reads neighbouring elements of B.
 /// While one block loads, another one may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
@@ -35,21 +33,24 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);
 
-  TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
-  TileShare<TileB, kThreads> b_share(p.b, p.k, p.n, 0, first_column);
   const int y = threadIdx.x / kSide, x = threadIdx.x % kSide;
   float sums[kSums * kSums] = {};
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    uint4 a_chunks[a_share.kChunks], b_chunks[b_share.kChunks];  // this thread's part of both tiles
-    a_share.load(a_chunks);
-    b_share.load(b_chunks);  // all loads are under way before the first store
-    smem.a.store(a_chunks);
-    smem.b.store(b_chunks);
-    a_share.next_right();
-    b_share.next_down();
-
+    const int k = step * kTile.k;
+#pragma unroll
+    for (unsigned i = 0; i < kTile.m * kTile.k; i += kChunk * kThreads) {
+      const unsigned at = i + kChunk * threadIdx.x;
+      chunk_at(smem.a[at / kTile.k][at % kTile.k]) =
+          chunk(p.a, p.m, p.k, first_row + at / kTile.k, k + at % kTile.k);
+    }
+#pragma unroll
+    for (unsigned i = 0; i < kTile.k * kTile.n; i += kChunk * kThreads) {
+      const unsigned at = i + kChunk * threadIdx.x;
+      chunk_at(smem.b[at / kTile.n][at % kTile.n]) =
+          chunk(p.b, p.k, p.n, k + at / kTile.n, first_column + at % kTile.n);
+    }
     __syncthreads();  // the tiles are complete
 #pragma unroll 8      // 96 instructions for each i: the loop itself costs little
     for (int i = 0; i < kTile.k; ++i) {

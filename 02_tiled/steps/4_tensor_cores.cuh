@@ -5,11 +5,11 @@
 /// that a descriptor can name. We take the 128-byte swizzle: a row of a panel has 128 bytes, 64 elements, so
 /// a step covers 64 of k instead of 32.
 #pragma once
+#include "02_tiled/chunk.cuh"
 #include "common/cuda/launch.cuh"
 #include "common/device/epilogue.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/device/tile_shape.cuh"
-#include "common/device/tile_share.cuh"
 #include "common/device/wgmma_core.cuh"
 #include "common/host/problem/gemm.hpp"
 
@@ -36,21 +36,24 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
   const int first_row = blockIdx.y * kTile.m, first_column = blockIdx.x * kTile.n;
   const int k_steps = tiles_over(p.k, kTile.k);
 
-  TileShare<TileA, kThreads> a_share(p.a, p.m, p.k, first_row, 0);
-  TileShare<TileB, kThreads> b_share(p.b, p.k, p.n, 0, first_column);
   Core core;
   const int row_offset = Core::kRows * warpgroup_index();
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    uint4 a_chunks[a_share.kChunks], b_chunks[b_share.kChunks];  // this thread's part of both tiles
-    a_share.load(a_chunks);
-    b_share.load(b_chunks);  // all loads are under way before the first store
-    a_share.store(a_chunks, smem.a);
-    b_share.store(b_chunks, smem.b);
-    a_share.next_right();
-    b_share.next_down();
-
+    const int k = step * kTile.k;
+#pragma unroll
+    for (unsigned i = 0; i < kTile.m * kTile.k; i += kChunk * kThreads) {
+      const unsigned at = i + kChunk * threadIdx.x;
+      chunk_at(smem.a.at(at / kTile.k, at % kTile.k)) =
+          chunk(p.a, p.m, p.k, first_row + at / kTile.k, k + at % kTile.k);
+    }
+#pragma unroll
+    for (unsigned i = 0; i < kTile.k * kTile.n; i += kChunk * kThreads) {
+      const unsigned at = i + kChunk * threadIdx.x;
+      chunk_at(smem.b.at(at / kTile.n, at % kTile.n)) =
+          chunk(p.b, p.k, p.n, k + at / kTile.n, first_column + at % kTile.n);
+    }
     core.publish();   // to the async proxy, by which wgmma reads
     __syncthreads();  // the tiles are complete
 

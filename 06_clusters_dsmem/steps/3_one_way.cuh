@@ -143,6 +143,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, Walk walk, int k_steps
 template <class Smem>
 __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, Walk walk) {
   Consumer pipe_cs(smem.pipe_cs);
+  bool sent = false;
   for (const TileIndex tile : walk) {
     const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m;
     const int first_column = tile.column * kTile.n;
@@ -150,8 +151,9 @@ __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, 
       const int piece = pipe_cs.consumer_wait();
       ptx::tma_store(&maps.c, &smem.c[piece], first_column + column, first_row);
       ptx::tma_store_commit();
-      ptx::tma_store_wait_read<0>();  // TMA has read what was staged
-      pipe_cs.consumer_release();
+      ptx::tma_store_wait_read<1>();  // TMA has read the piece before, which is released
+      if (sent) pipe_cs.consumer_release();
+      sent = true;
     }
   }
   ptx::tma_store_wait<0>();

@@ -138,7 +138,7 @@ void measure(Stage& stage, const std::vector<Level>& chosen, const Context& cont
 }  // namespace
 
 std::string default_shapes() {
-  return ladder::on_cpu_device() ? "192x320x256" : "2048x4096x4096,2048x16384x16384";
+  return ladder::on_cpu_device() ? "192x160x256" : "2048x4096x4096,2048x16384x16384";
 }
 
 int default_batches() { return ladder::on_cpu_device() ? 8 : 200; }

@@ -25,7 +25,7 @@ class RungDiffs(unittest.TestCase):
         self.assertEqual(changed_lines(kernel, "int a;\nint c;\nf(a);\n"), 2)
 
     def test_the_diffs_between_steps_are_their_ideas(self):
-        self.assertEqual(len(diffs()), 21)
+        self.assertEqual(len(diffs()), 22)
         self.assertEqual([step.diff for step, _ in diffs_of_attention()], [f"diff_attention_{i}_{i + 1}" for i in range(1, 5)])
         for most, pairs in ((MOST_LINES, diffs()), (MOST_LINES_OF_ATTENTION, diffs_of_attention())):
             for step, base in pairs:

@@ -8,6 +8,7 @@
 #include "02_tiled/steps/2_register_tile.cuh"
 #include "02_tiled/steps/3_chunks.cuh"
 #include "02_tiled/steps/4_tensor_cores.cuh"
+#include "02_tiled/steps/5_loads_in_flight.cuh"
 #include "03_double_buffer/gemm.cuh"
 #include "03_double_buffer/steps/1_async_copy.cuh"
 #include "03_double_buffer/steps/2_past_l1.cuh"
@@ -53,6 +54,7 @@ TEST_CASE("Two blocks of a kernel that counts on a second one fit on a multiproc
     check<register_tile::SharedStorage>(register_tile::gemm, register_tile::kThreads);
     check<chunks::SharedStorage>(chunks::gemm, chunks::kThreads);
     check<tensor_cores::SharedStorage>(tensor_cores::gemm, tensor_cores::kThreads);
+    check<loads_in_flight::SharedStorage>(loads_in_flight::gemm, loads_in_flight::kThreads);
     check<SharedStorage>(gemm, kThreads);
   }
   {
