@@ -246,7 +246,7 @@ class InBrowser(SiteInBrowser):
     def test_numbers_in_diffs_lead_to_the_line_that_stands_there(self):
         self.show("light", WIDE)
         diffs = [page for page in self.pages if page.startswith("diff_")]
-        self.assertEqual(len(diffs), 21)
+        self.assertEqual(len(diffs), 22)
         for diff in diffs:
             self.open(diff)
             by_page = {}
