@@ -199,83 +199,72 @@ std::vector<Settings> without_refused(const Lesson& lesson, const std::vector<Sh
   return runnable;
 }
 
-int run(const Lesson& lesson, int argc, char** argv) {
-  Arguments arguments(lesson.idea, lesson.program_name());
+/// What the command line asks for.
+struct Request {
   CommonOptions options;
   KnobOptions knobs;
   TraceRequest trace;
   std::string trace_blocks;
   bool list = false, explain = false;
-  options.add_to(arguments);
-  knobs.add_to(arguments, lesson);
-  arguments.add_option("--trace", trace.path, "PATH",
-                       "Write a timeline of one launch to this file, for ui.perfetto.dev");
-  arguments.suggest("--timeline", "--trace");
-  arguments.add_option("--trace-blocks", trace_blocks, "N",
-                       "Keep only the first so many of the recorded blocks");
-  arguments.add_hidden_option("--untraced-us", trace.untraced_us);  // passed on by the plain program
-  if (lesson.explain)
-    arguments.add_flag("--explain", explain,
-                       "Say what the lesson chooses for each shape and why, and run nothing");
-  if (lesson.candidates)
-    arguments.add_flag("--no-tuned", ignore_tuned_plans, "Do not use the plans that ladder tune remembers");
-  arguments.add_flag("--list", list, "List the knobs with their choices, and the named shapes");
-  if (!arguments.parse(argc, argv)) return kExitOk;
-  if (list) {
-    print_choices(lesson);
-    return kExitOk;
-  }
-  options.check();
-  std::vector<Settings> combinations = knobs.combinations(lesson);
-  if (!trace_blocks.empty()) {
-    trace.blocks = parse_number("--trace-blocks", trace_blocks, 1, 1000);
-    if (trace.path.empty()) throw std::invalid_argument("--trace-blocks " + trace_blocks + ": needs --trace");
-  }
-  if (!trace.path.empty()) check_trace(trace, options, combinations.size());
-  if (explain && (options.files.given() || !options.json_path.empty() || !trace.path.empty()))
-    throw std::invalid_argument(
-        "--explain: runs nothing, and cannot be combined with --a, --json or --trace");
-  require_device();
-  if (const std::string reason = why_not_runnable(lesson); !reason.empty()) throw BadInput(reason);
 
-  if (options.files.given()) {
-    if (combinations.size() > 1)
-      throw std::invalid_argument("--a " + options.files.a + ": each knob can have only one value with it");
-    if (lesson.b_matrices > 1)
-      throw std::invalid_argument(fmt::format("--b {}: {} multiplies by {} matrices, and a file holds one",
-                                              options.files.b, lesson.program_name(), lesson.b_matrices));
-    use_schedule(options.comparison.execution, options.comparison.execution.schedules.front());
-    return multiply_files(lesson, combinations.front(), options.files, options.comparison.verify)
-               ? kExitOk
-               : kExitFailure;
+  void add_to(Arguments& arguments, const Lesson& lesson) {
+    options.add_to(arguments);
+    knobs.add_to(arguments, lesson);
+    arguments.add_option("--trace", trace.path, "PATH",
+                         "Write a timeline of one launch to this file, for ui.perfetto.dev");
+    arguments.suggest("--timeline", "--trace");
+    arguments.add_option("--trace-blocks", trace_blocks, "N",
+                         "Keep only the first so many of the recorded blocks");
+    arguments.add_hidden_option("--untraced-us", trace.untraced_us);  // passed on by the plain program
+    if (lesson.explain)
+      arguments.add_flag("--explain", explain,
+                         "Say what the lesson chooses for each shape and why, and run nothing");
+    if (lesson.candidates)
+      arguments.add_flag("--no-tuned", ignore_tuned_plans, "Do not use the plans that ladder tune remembers");
+    arguments.add_flag("--list", list, "List the knobs with their choices, and the named shapes");
   }
 
-  if (options.shapes.empty())
-    options.shapes.push_back(on_cpu_device() ? lesson.cpu_shape
-                                             : Shape{kDefaultGpuSize, kDefaultGpuSize, kDefaultGpuSize});
-  for (Shape& shape : options.shapes) shape.b_matrices = lesson.b_matrices;
-  if (!explain && trace.path.empty()) add_cpu_rows(lesson, options.shapes, combinations);
-  if (explain) {
-    for (const Shape& shape : options.shapes)
-      for (const Settings& settings : combinations) check_lesson(lesson, settings, shape);
-    for (const Shape& shape : options.shapes)
-      for (const Settings& settings : combinations) {
-        if (combinations.size() > 1) std::cout << describe(settings) << "\n";
-        std::cout << lesson.explain(shape, lesson.settings(settings)) << "\n";
-      }
-    return kExitOk;
+  /// @param combinations how many settings of the knobs are asked for
+  void check(size_t combinations) {
+    if (!trace_blocks.empty()) {
+      trace.blocks = parse_number("--trace-blocks", trace_blocks, 1, 1000);
+      if (trace.path.empty())
+        throw std::invalid_argument("--trace-blocks " + trace_blocks + ": needs --trace");
+    }
+    if (!trace.path.empty()) check_trace(trace, options, combinations);
+    if (explain && (options.files.given() || !options.json_path.empty() || !trace.path.empty()))
+      throw std::invalid_argument(
+          "--explain: runs nothing, and cannot be combined with --a, --json or --trace");
   }
+};
 
-  const std::vector<Settings> runnable = without_refused(lesson, options.shapes, combinations);
-  std::vector<Contender> contenders;
-  for (const Settings& settings : runnable) {
-    contenders.push_back(contender_of(lesson, describe(settings), settings));
-    if (!on_cpu_device())  // they are for the clock
-      for (const Contender& other : alternatives_to(lesson, describe(settings), settings))
-        contenders.push_back(other);
-  }
-  if (!trace.path.empty())
-    return trace_contender(contenders.front(), options.shapes.front(), options.comparison, trace, argv);
+int multiply_given_files(const Lesson& lesson, const std::vector<Settings>& combinations,
+                         const CommonOptions& options) {
+  if (combinations.size() > 1)
+    throw std::invalid_argument("--a " + options.files.a + ": each knob can have only one value with it");
+  if (lesson.b_matrices > 1)
+    throw std::invalid_argument(fmt::format("--b {}: {} multiplies by {} matrices, and a file holds one",
+                                            options.files.b, lesson.program_name(), lesson.b_matrices));
+  use_schedule(options.comparison.execution, options.comparison.execution.schedules.front());
+  return multiply_files(lesson, combinations.front(), options.files, options.comparison.verify)
+             ? kExitOk
+             : kExitFailure;
+}
+
+int explain_choices(const Lesson& lesson, const std::vector<Settings>& combinations,
+                    const std::vector<Shape>& shapes) {
+  for (const Shape& shape : shapes)
+    for (const Settings& settings : combinations) check_lesson(lesson, settings, shape);
+  for (const Shape& shape : shapes)
+    for (const Settings& settings : combinations) {
+      if (combinations.size() > 1) std::cout << describe(settings) << "\n";
+      std::cout << lesson.explain(shape, lesson.settings(settings)) << "\n";
+    }
+  return kExitOk;
+}
+
+int compare(const Lesson& lesson, const std::vector<Settings>& runnable,
+            const std::vector<Contender>& contenders, const CommonOptions& options) {
   Report report = make_report(lesson, contenders, options);
   std::vector<std::string> not_shown;
   report.after_shape = [&](const Shape& shape, const std::vector<Run>& runs) {
@@ -290,6 +279,45 @@ int run(const Lesson& lesson, int argc, char** argv) {
   for (const std::string& line : not_shown) std::cout << "\n" << line << "\n";
   std::cout << checks.line << std::flush;
   return exit_code;
+}
+
+int run(const Lesson& lesson, int argc, char** argv) {
+  Arguments arguments(lesson.idea, lesson.program_name());
+  Request request;
+  request.add_to(arguments, lesson);
+  if (!arguments.parse(argc, argv)) return kExitOk;
+  if (request.list) {
+    print_choices(lesson);
+    return kExitOk;
+  }
+  CommonOptions& options = request.options;
+  options.check();
+  std::vector<Settings> combinations = request.knobs.combinations(lesson);
+  request.check(combinations.size());
+  require_device();
+  if (const std::string reason = why_not_runnable(lesson); !reason.empty()) throw BadInput(reason);
+  if (options.files.given()) return multiply_given_files(lesson, combinations, options);
+
+  if (options.shapes.empty())
+    options.shapes.push_back(on_cpu_device() ? lesson.cpu_shape
+                                             : Shape{kDefaultGpuSize, kDefaultGpuSize, kDefaultGpuSize});
+  for (Shape& shape : options.shapes) shape.b_matrices = lesson.b_matrices;
+  if (request.explain) return explain_choices(lesson, combinations, options.shapes);
+
+  const bool traced = !request.trace.path.empty();
+  if (!traced) add_cpu_rows(lesson, options.shapes, combinations);
+  const std::vector<Settings> runnable = without_refused(lesson, options.shapes, combinations);
+  std::vector<Contender> contenders;
+  for (const Settings& settings : runnable) {
+    contenders.push_back(contender_of(lesson, describe(settings), settings));
+    if (!on_cpu_device())  // they are for the clock
+      for (const Contender& other : alternatives_to(lesson, describe(settings), settings))
+        contenders.push_back(other);
+  }
+  if (traced)
+    return trace_contender(contenders.front(), options.shapes.front(), options.comparison, request.trace,
+                           argv);
+  return compare(lesson, runnable, contenders, options);
 }
 
 }  // namespace
