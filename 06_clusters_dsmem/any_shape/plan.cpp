@@ -21,7 +21,8 @@ namespace {
 using ladder::tiles_over;
 
 constexpr int kHeights[] = {64, 128, 192, 256};
-constexpr int kLine = 64;  ///< elements of a cache line
+constexpr int kLine = 64;    ///< elements of a cache line
+constexpr int kSector = 16;  ///< and of a sector, of which a line has four
 
 // What the parts of a kernel cost, in microseconds. docs/parts.md has measured them alone; these are what
 // they cost together, in the_plan.md's runs.
@@ -37,10 +38,11 @@ constexpr double kFillSteps = 2.3;    ///< the K steps whose requests nothing hi
 constexpr double kStage = 0.76;       ///< to hand over columns of a tile, while tensor cores wait
 constexpr double kIdle = 0.64;   ///< what an SM without a tile in the last wave costs, over one with a tile
 constexpr double kMemory = 1.1;  ///< bytes of A, B and C over what the memory's bandwidth says
-constexpr double kSharedLine = 0.3;  ///< lines more for each line of C that two clusters write to
-constexpr double kSum = 2.0;         ///< a tile's partial sums, through DSMEM
-constexpr double kFixUp = 2.8;       ///< a tile's partial sums, to global memory or from it
-constexpr double kStreamK = 2.2;     ///< more for a launch that splits tiles
+constexpr double kSharedLine = 0.3;   ///< lines more for each line of C that two clusters write to
+constexpr double kHalfSectors = 9.7;  ///< more to store 128x256 of C in rows that begin within a sector
+constexpr double kSum = 2.0;          ///< a tile's partial sums, through DSMEM
+constexpr double kFixUp = 2.8;        ///< a tile's partial sums, to global memory or from it
+constexpr double kStreamK = 2.2;      ///< more for a launch that splits tiles
 
 /// How much slower a step is where blocks of a cluster wait for each other, or four warpgroups take turns.
 double factor_of(const Plan& plan) {
@@ -70,6 +72,10 @@ double rows_of_b(int n, int tile_n, int wide) {
   const int panels = whole * tiles_over(tile_n, 64) + (rest > 0 ? tiles_over(rest, 64) : 0);
   return 64.0 * (panels + wide - whole - (rest > 0)) / wide;
 }
+
+/// The columns of C that a block completes. Blocks that split K divide a tile's columns, or with swapped
+/// operands its rows.
+int own_columns(const Plan& plan) { return plan.swapped ? plan.tile_n : plan.tile_n / plan.cluster_k; }
 
 /// The K steps of a plan. Tensor cores, requests to L2, trips and memory limit it at the same time, and one
 /// waits for the other now and then: together they take a little longer than the slowest. The fourth root of
@@ -112,9 +118,8 @@ double steps_us(const ladder::Shape& shape, const Estimate& estimate, double mem
   const double requests = steps * load;
 
   const double trips = steps * kTrip / (ring.slots - 1);
-  // Blocks that split K complete columns of C each, or with swapped operands rows.
-  const int split_n = plan.swapped ? 1 : plan.cluster_k, own_n = plan.tile_n / split_n;
-  const bool shares_lines = shape.n % kLine > 0 || (own_n % kLine > 0 && wide * split_n > 1);
+  const int own_n = own_columns(plan);
+  const bool shares_lines = shape.n % kLine > 0 || (own_n % kLine > 0 && own_n < shape.n);
   const double shared_lines = shares_lines ? m * (wide / plan.cluster_n) : 0;
   const double memory =
       kMemory * 2 * (m * k + k * n + m * n + kSharedLine * kLine * shared_lines) / memory_bytes_per_us;
@@ -137,6 +142,15 @@ double together_us(const Estimate& estimate) {
   return us;
 }
 
+/// What it takes longer to store the last tile, with no products beside it, where C's rows begin with a
+/// sector and those of a block's columns within one: two blocks write half of it each. Columns of swapped
+/// operands come in whole lines. Where C's own rows begin within sectors, a wider tile was not faster.
+double half_sectors_us(const ladder::Shape& shape, const Plan& plan) {
+  const int own_n = own_columns(plan);
+  const bool writes_halves = shape.n % kSector == 0 && own_n % kSector > 0 && own_n < shape.n;
+  return writes_halves ? kHalfSectors * plan.tile_m * own_n / (128 * 256.0) : 0;
+}
+
 Estimate estimate_of(const ladder::Shape& shape, const Plan& plan, int resident, double memory_bytes_per_us) {
   const int k_steps = tiles_over(shape.k, kStepK);
   Estimate estimate;
@@ -156,7 +170,8 @@ Estimate estimate_of(const ladder::Shape& shape, const Plan& plan, int resident,
       double(shape.m) * shape.n * k_steps /
       (estimate.waves * resident * plan.blocks() * plan.tile_m * plan.tile_n * estimate.k_steps);
   estimate.us = kLaunch + (plan.blocks() > 1 ? kMeet * plan.blocks() : 0) +
-                steps_us(shape, estimate, memory_bytes_per_us) + together_us(estimate);
+                steps_us(shape, estimate, memory_bytes_per_us) + half_sectors_us(shape, plan) +
+                together_us(estimate);
   return estimate;
 }
 
@@ -191,13 +206,20 @@ void add_plans(std::vector<Plan>& plans, const ladder::Shape& shape, const Gpu& 
             continue;
           std::vector<int> widths;
           if (!in_eights_only) widths = {64, 128, 192, 256};
+          const auto add = [&](int least, int step) {
+            const int width = step * tiles_over(least, step);
+            if (std::find(widths.begin(), widths.end(), width) == widths.end()) widths.push_back(width);
+          };
           const int step = 8 * (swapped ? std::lcm(k, m) : k);  // these blocks load equal parts of A's rows
+          // Where rows of B and C begin with a sector, those of a block's columns may do so as well.
+          const bool in_sectors = !swapped && shape.n % kSector == 0;
           for (const double waves : {0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0}) {
             const int across = static_cast<int>(waves * gpu.resident[cluster.blocks()]) /
                                tiles_over(shape.m, height * m);  // clusters beside each other
             if (across == 0) continue;
-            const int width = step * tiles_over(tiles_over(shape.n, across * n), step);
-            if (std::find(widths.begin(), widths.end(), width) == widths.end()) widths.push_back(width);
+            const int narrowest = tiles_over(shape.n, across * n);
+            add(narrowest, step);
+            if (in_sectors) add(narrowest, kSector * k);
           }
           if (fixed.tile_n) widths = {*fixed.tile_n};
           for (const int width : widths) {

@@ -305,6 +305,34 @@ TEST_CASE("06: a tile that begins within a sector costs more than a wider one th
   CHECK(estimate_of(shape, {128, 112, 2, 2, 1}).us < estimate_of(shape, {128, 104, 2, 2, 1}).us);
 }
 
+TEST_CASE("06: beside the narrowest tile there is the narrowest of whole sectors, where rows of C are") {
+  const auto has = [](const ladder::Shape& shape, const Plan& wanted) {
+    const auto plans = plans_by_waves(shape, kH200, {});
+    return std::find(plans.begin(), plans.end(), wanted) != plans.end();
+  };
+  // Two tiles beside each other cover 272 columns, and ten cover 1040.
+  for (const int width : {136, 144}) CHECK(has({3222, 272, 2720}, {64, width, 4, 1, 1}));
+  for (const int width : {104, 112}) CHECK(has({1505, 1040, 2376}, {128, width, 4, 2, 1}));
+  // Three blocks that split K complete a third of the columns each: 40, or 48.
+  for (const int width : {120, 144}) CHECK(has({64, 112 * 44, 6400}, {64, width, 1, 1, 3}));
+  // Every other row of C begins within a sector. No tile changes that.
+  CHECK(has({3222, 264, 2720}, {64, 136, 4, 1, 1}));
+  CHECK(!has({3222, 264, 2720}, {64, 144, 4, 1, 1}));
+}
+
+TEST_CASE("06: whole sectors are worth some columns outside C, once a launch, where rows of C are whole") {
+  const auto loss = [](int n, int k) {
+    const ladder::Shape shape{1505, n, k};
+    return estimate_of(shape, {128, 104, 4, 2, 1}).us - estimate_of(shape, {128, 112, 4, 2, 1}).us;
+  };
+  CHECK(loss(1040, 2376) > 3);  // on an H200 it was 4.4
+  CHECK(loss(1032, 2376) < 0);
+  CHECK(loss(1040, 20 * 2376) < 0);  // products count more there
+  // Each of two blocks that split K completes 104 columns of 208, and 112 of 224.
+  const ladder::Shape shape{1505, 1040, 2376};
+  CHECK(estimate_of(shape, {128, 208, 4, 1, 2}).us > estimate_of(shape, {128, 224, 4, 1, 2}).us);
+}
+
 TEST_CASE("06: panels that lie outside B are not loaded, so a last tile of few columns costs less") {
   // The last tile has 72 columns, or 248. Rows of both begin at odd multiples of 16 bytes.
   const auto of = [](int n) { return estimate_of({64 * 60, n, 8192}, {64, 256, 1, 1, 1}).us; };
