@@ -100,6 +100,14 @@ void on_every_block_order(const std::function<void()>& body) {
   on_every_schedule(any_order, body);
 }
 
+void expect_no_race(const std::function<void()>& body) {
+  use_schedule(execution(true), "");
+  try {
+    body();
+  } catch (const NotYet&) {
+  }
+}
+
 std::optional<LaunchCounters> counted(const std::function<void()>& body) {
   use_schedule(execution(false), "");
   body();

@@ -17,21 +17,31 @@
 
 namespace ladder::exercise {
 
+/// What sentences say of NaN.
+constexpr const char* kNeverWritten = "NaN, which marks memory that was never written";
+
+/// What a known mistake makes of a result.
+struct Alternative {
+  std::string text;                          ///< as "each of them is what the row above must hold"
+  std::function<float(size_t place)> value;  ///< that an element has then
+};
+
 /// A vector or a row-major matrix as it is, and as it must be.
 struct Comparison {
   std::string name;     ///< what messages call it, for example "C"
   size_t columns = 0;   ///< 0: a vector
   float tolerance = 0;  ///< by which an element may differ
   std::vector<float> got, expected;
+  std::vector<Alternative> alternatives = {};  ///< the first that makes all wrong elements is named
 
   bool is_wrong(size_t i) const;  ///< NaN always is
   /// "row 1, column 2 of C", or "element 3 of y".
   std::string place(size_t i) const;
 };
 
-/// The first wrong element; how many are wrong, and where; and what they are instead, where that is the right
-/// value of another place, the right value times or plus a number, or the right value but for rounding. Empty
-/// if all are right.
+/// The first wrong element; how many are wrong, and where; and what they are instead, where that is what an
+/// alternative makes, the right value of another place, the right value times or plus a number, or the right
+/// value but for rounding. Empty if all are right.
 std::string describe_wrong_values(const Comparison&);
 
 /// The first element that was never written, how many were not, and where.
@@ -53,6 +63,10 @@ void on_every_schedule(const std::function<void()>& body);
 /// The same for kernels whose blocks hand over to each other through global memory: blocks run in many
 /// orders, and what they hand over is checked, too.
 void on_every_block_order(const std::function<void()>& body);
+
+/// Calls `body`, which was wrong, with races checked. @throws what it throws, unless that is NotYet: a race
+/// explains wrong values
+void expect_no_race(const std::function<void()>& body);
 
 /// Calls `body`, and returns what its last launch did: how speed is judged. Nothing on the GPU, which does
 /// not count.
@@ -105,7 +119,8 @@ class Output {
 
   /// @throws NotYet unless every element differs by at most `tolerance` from what it must be. Says which is
   /// the first wrong one, and what the wrong ones have in common
-  void expect_equal(const std::vector<T>& expected, float tolerance = 0) const {
+  void expect_equal(const std::vector<T>& expected, float tolerance = 0,
+                    const std::vector<Alternative>& alternatives = {}) const {
     const std::vector<T> got = values_and_behind();
     size_t written = 0;
     for (size_t i = 0; i < got.size(); ++i) written += is_written(got[i]);
@@ -118,7 +133,7 @@ class Output {
                         : fmt::format("memory after {} was overwritten, {} elements after its end: which "
                                       "threads must write nothing?",
                                       name_, i - size_));
-    Comparison comparison{name_, columns_, tolerance, {}, {}};
+    Comparison comparison{name_, columns_, tolerance, {}, {}, alternatives};
     if (const std::vector<bool> places = written_places(); written < size_)
       throw NotYet(describe_unwritten(comparison, places));
     for (size_t i = 0; i < size_; ++i) {

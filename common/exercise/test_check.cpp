@@ -21,7 +21,7 @@
 #include "common/host/device/execution.hpp"
 #include "common/testing/captured_program.hpp"
 
-using Catch::Matchers::EndsWith;
+using Catch::Matchers::ContainsSubstring, Catch::Matchers::EndsWith;
 using Catch::Matchers::Message, Catch::Matchers::MessageMatches, Catch::Matchers::StartsWith;
 using ladder::exercise::all_predicted;
 using ladder::exercise::Comparison, ladder::exercise::describe_unwritten;
@@ -160,6 +160,20 @@ TEST_CASE("Values of another row, column or part are named by that") {
   std::copy_n(part.expected.begin(), 64, part.got.begin() + 128);
   CHECK_THAT(describe_wrong_values(part),
              EndsWith("elements 128 to 191 hold what elements 0 to 63 must hold"));
+}
+
+TEST_CASE("What a known mistake makes is named only where it makes all wrong elements") {
+  Comparison c = right_result(8 * 8, 8);
+  c.alternatives = {{"each of them is squared", [&](size_t i) { return c.expected[i] * c.expected[i]; }},
+                    {"each of them is its number", [](size_t i) { return static_cast<float>(i); }}};
+  for (size_t i = 16; i < 32; ++i) c.got[i] = c.expected[i] * c.expected[i];
+  CHECK_THAT(describe_wrong_values(c), EndsWith("all in rows 2 to 3; each of them is squared"));
+  c.got[40] = -1.5f;  // which it does not make
+  CHECK_THAT(describe_wrong_values(c), !ContainsSubstring("squared"));
+  c.got = c.expected;
+  c.got[16] = c.expected[16] * c.expected[16];  // one may be so by chance
+  CHECK_THAT(describe_wrong_values(c), !ContainsSubstring("squared"));
+  CHECK(describe_wrong_values({c.name, c.columns, 0, c.expected, c.expected, c.alternatives}).empty());
 }
 
 TEST_CASE("Values that differ by one or two steps of bf16 are called rounded") {

@@ -59,12 +59,12 @@ class Reader {
     if (wrong_.empty()) return "";
     const float value = c_.got[wrong_[0]];
     std::string text = c_.place(wrong_[0]) + " is ";
-    text += std::isnan(value) ? "NaN, which marks memory that was never written" : to_text(value);
+    text += std::isnan(value) ? kNeverWritten : to_text(value);
     text += ", must be " + to_text(c_.expected[wrong_[0]]);
     if (c_.expected.size() == 1) return text;
     text += "; " + describe_places("are wrong");
     for (const std::string& relation :
-         {as_transpose(), as_row(), as_column(), as_shift(), as_multiple(), as_rounding()})
+         {as_alternative(), as_transpose(), as_row(), as_column(), as_shift(), as_multiple(), as_rounding()})
       if (!relation.empty()) return text + "; " + relation;
     return text;
   }
@@ -140,6 +140,14 @@ class Reader {
   template <class Right>
   bool holds(const Right& right) const {
     return std::all_of(wrong_.begin(), wrong_.end(), [&](size_t at) { return equal(at, right(at)); });
+  }
+
+  /// All of them are what a known mistake makes.
+  std::string as_alternative() const {
+    if (!tells(wrong_)) return "";
+    for (const Alternative& one : c_.alternatives)
+      if (holds(one.value)) return one.text;
+    return "";
   }
 
   std::string as_transpose() const {

@@ -20,7 +20,32 @@ void add(int rows, int columns) {
       b_device(std::vector<__nv_bfloat16>(b.begin(), b.end()));
   ladder::exercise::Output<__nv_bfloat16> c("C", expected.size(), columns);
   exercise::launch_add(a_device.data(), b_device.data(), c.data(), rows, columns);
-  c.expect_equal(expected);
+  // What C is where a box of a begins elsewhere. TMA fills what lies outside with zeros.
+  const auto with_a_of = [&](int more_rows, int more_columns) {
+    return [&, more_rows, more_columns](size_t place) {
+      const int row = int(place) / columns, column = int(place) % columns;
+      const int row_of_a = row + more_rows, column_of_a = column + more_columns;
+      const bool is_inside = row_of_a >= 0 && row_of_a < rows && column_of_a >= 0 && column_of_a < columns;
+      const float of_a = is_inside ? a[row_of_a * columns + column_of_a] : 0;
+      return of_a + b[row * exercise::kNarrow + column % exercise::kNarrow];
+    };
+  };
+  std::vector<ladder::exercise::Alternative> alternatives = {
+      {"each of them is the element of b alone, as if a were 0 there: does its box of a lie outside of the "
+       "matrix, too far down or too far right?",
+       with_a_of(rows, columns)}};
+  for (const int away : {exercise::kBox, exercise::kColumns})
+    for (const int sign : {1, -1}) {
+      alternatives.push_back({fmt::format("each of them has the element of a {} rows {}: at which row "
+                                          "does its box begin?",
+                                          away, sign > 0 ? "below" : "above"),
+                              with_a_of(sign * away, 0)});
+      alternatives.push_back({fmt::format("each of them has the element of a {} columns further {}: "
+                                          "at which column does its box begin?",
+                                          away, sign > 0 ? "right" : "left"),
+                              with_a_of(0, sign * away)});
+    }
+  c.expect_equal(expected, 0, alternatives);
 }
 
 void check() {

@@ -17,7 +17,20 @@ void subtract(int tiles) {
   const ladder::DeviceBuffer<__nv_bfloat16> x_device(std::vector<__nv_bfloat16>(x.begin(), x.end()));
   ladder::exercise::Output<float> y("y", expected.size(), kColumns);
   exercise::launch_subtract(x_device.data(), y.data(), tiles);
-  y.expect_equal(expected);
+  const auto without_row = [&](int above) {
+    return [&, above](size_t place) {
+      const auto other = static_cast<ptrdiff_t>(place) - above * kColumns;
+      return x[place] - (other >= 0 ? x[static_cast<size_t>(other)] : 0);
+    };
+  };
+  std::vector<ladder::exercise::Alternative> alternatives = {
+      {"each of them is the element of x: nothing was subtracted from it",
+       [&](size_t place) { return x[place]; }}};
+  for (const int above : {2, exercise::kRows, exercise::kRows + 1})
+    alternatives.push_back(
+        {fmt::format("from each of them the row {} above was subtracted, and not the row right above", above),
+         without_row(above)});
+  y.expect_equal(expected, 0, alternatives);
 }
 
 void check() {
