@@ -832,8 +832,23 @@ class DeadlockRoot {
     if (const std::string elsewhere = bytes_elsewhere(barrier); !elsewhere.empty())
       return text + "; " + elsewhere;
     const std::string arrived = list(with_bytes(barrier.arrivals, true), nullptr, /*says_bytes=*/true);
-    return text + (arrived.empty() ? ", and none came" : ", and these came:" + arrived) +
+    return text +
+           (arrived.empty() ? ", and none came" + bytes_to_other_blocks_alone(barrier)
+                            : ", and these came:" + arrived) +
            (barrier.missing_bytes < 0 ? explain_surplus(barrier) : "");
+  }
+
+  /// No bytes have ever come to this barrier, but to those at the same place in other blocks.
+  std::string bytes_to_other_blocks_alone(const Mbarrier& barrier) const {
+    if (barrier.has_had_bytes) return "";
+    std::vector<const Block*> receivers;
+    for (const Block* block : blocks()) {
+      const Mbarrier* const other = counterpart_in(*block, barrier);
+      if (other && other->has_had_bytes) receivers.push_back(block);
+    }
+    if (receivers.empty()) return "";
+    return ": bytes have never come to " + describe(*barrier.block) + ", but only to" +
+           names_of_blocks(receivers) + ": does this block receive any, or has their sender left it out?";
   }
 
   /// As many bytes as are missing have come at another barrier that did not expect them.

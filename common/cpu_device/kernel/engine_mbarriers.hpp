@@ -26,6 +26,7 @@ struct Mbarrier {
   uint32_t expected = 0, pending = 0;
   int64_t missing_bytes = 0;
   int64_t expected_bytes = 0, last_expected_bytes = 0;  ///< of this phase and of the one before
+  bool has_had_bytes = false;                           ///< in any phase
   uint64_t phase = 0;
   const char* name = nullptr;  ///< of a barrier that is not called as the source calls it
   int name_index = -1;

@@ -521,6 +521,7 @@ void count_bytes_of(Cluster& cluster, const CountedCopy& copy) {
   }
   barrier.latest_arrival = std::max(barrier.latest_arrival, copy.lands_at);
   barrier.missing_bytes -= copy.bytes();
+  barrier.has_had_bytes = true;
   barrier.arrivals.push_back({copy.arrival(), copy.issuer, copy.where, /*of_operation=*/true});
   barrier.arrivals.back().bytes = copy.bytes();
   barrier.arrivals.back().box_rows = copy.box_rows();
@@ -629,6 +630,7 @@ void mbarrier_complete_bytes(uint64_t* object, uint32_t bytes, Location where) {
   Thread& thread = this_thread(where);
   Mbarrier& barrier = find_mbarrier(thread, object, where);
   barrier.missing_bytes -= bytes;
+  barrier.has_had_bytes = true;
   complete_if_all_arrived(thread.cluster, barrier);
 }
 

@@ -539,7 +539,31 @@ TEST_CASE("bytes for a block that has not expected them yet are not called sent 
       }
       ptx::cluster_sync();
     });
-    CHECK_THAT(text, ContainsSubstring(", and none came\n") && !ContainsSubstring("wrong?"));
+    CHECK_THAT(text, ContainsSubstring(", and none came: bytes have never come to block (0,0,0), but only to "
+                                       "block (1,0,0): does this block receive any, or has their sender left "
+                                       "it out?\n") &&
+                         !ContainsSubstring("wrong?"));
+  }
+}
+
+TEST_CASE("a block to which bytes have come in an earlier phase is not called one that never receives") {
+  for (const Schedule& schedule : all_schedules()) {
+    const std::string text = failure(cluster_of(2), schedule, [] {  // block 0 sends to both, and then to 0
+      Storage& shared = prepare();
+      if (threadIdx.x == 0) {
+        auto* const inbox = reinterpret_cast<float4*>(shared.inbox);
+        const unsigned rank = ptx::cluster_block_rank();
+        ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+        if (rank == 0)
+          for (const unsigned to : {0, 1}) ptx::store_async(inbox, to, parcel(0), &shared.full);
+        ptx::mbarrier_wait_cluster(&shared.full, 0);
+        ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+        if (rank == 0) ptx::store_async(inbox, 0, parcel(1), &shared.full);
+        ptx::mbarrier_wait_cluster(&shared.full, 1);
+      }
+      ptx::cluster_sync();
+    });
+    CHECK_THAT(text, ContainsSubstring(", and none came\n") && !ContainsSubstring("never"));
   }
 }
 
@@ -716,6 +740,26 @@ TEST_CASE("a mapped load that no cluster.sync orders after the store is a race")
     if (is_thread(0)) shared.inbox[0] = ptx::map_shared(shared.inbox, 1)[5];
     ptx::cluster_sync();
   });
+}
+
+TEST_CASE("of what another block still reads, it is asked whether the next round needs a place of its own") {
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  std::atomic<float> sum{0};
+  const auto rounds = [&](int places) {
+    return [&, places](Storage& shared) {
+      for (int round = 0; round < 3; ++round) {
+        const int place = round % places;
+        if (threadIdx.x == 0) shared.inbox[place] = static_cast<float>(round);
+        ptx::cluster_sync();
+        if (threadIdx.x == 0) sum += ptx::map_shared(shared.inbox, ptx::cluster_block_rank() ^ 1)[place];
+      }
+      ptx::cluster_sync();
+    };
+  };
+  check_named_always(
+      "a __syncthreads is none; or the write, if it is of the next round, needs another element", rounds(1));
+  for (const Schedule& schedule : all_schedules()) CHECK(blame(schedule, rounds(2)) == "");
 }
 
 TEST_CASE("a block that leaves while another has a pointer to its shared memory is named") {
