@@ -11,6 +11,7 @@
 #include <functional>
 #include <numbers>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "common/host/base/parallel.hpp"
@@ -47,6 +48,25 @@ enum class Panels {
              ///< panel
 };
 
+constexpr int kPanelDims = 64;  ///< a row of a panel, as TMA stores it
+constexpr int kRowBytes = kPanelDims * int(sizeof(__nv_bfloat16)), kPanelBytes = kKeysOfBlock * kRowBytes;
+constexpr int kStepOfProduct = 16;  ///< keys, or dimensions, that one wgmma sums up
+
+/// Where descriptors find a block of K or V, in bytes. Of K one wgmma sums up dimensions, of V keys.
+struct Strides {
+  int step;  ///< from one wgmma's part to that of the next
+  int eight = 8 * kRowBytes;
+  int panel = kPanelBytes;
+
+  int byte_of(bool is_v, int key, int d) const {
+    const int in_panel = d / kPanelDims * panel;
+    return is_v ? in_panel + key / kStepOfProduct * step + key % kStepOfProduct / 8 * eight +
+                      key % 8 * kRowBytes + d % kPanelDims * 2
+                : in_panel + key / 8 * eight + key % 8 * kRowBytes + d % kPanelDims / kStepOfProduct * step +
+                      d % kStepOfProduct * 2;
+  }
+};
+
 /// How a computation differs from the right one.
 struct Mistake {
   std::string text;
@@ -62,11 +82,13 @@ struct Mistake {
   std::function<int64_t(const Query&)> q_head = nullptr;  ///< none: the right one
   Panels q_panels = Panels::kRight, k_panels = Panels::kRight, v_panels = Panels::kRight;
   int64_t tile_rows = 0;                                                 ///< of Q, for Panels::kNextRow
+  std::optional<Strides> k_strides = {}, v_strides = {};                 ///< none: the right ones
   std::function<Source(const Query&, Source)> k = nullptr, v = nullptr;  ///< none: the right ones
   std::function<int(const Query&, int64_t block)> times = nullptr;       ///< how often a block of keys counts
 };
 
 struct Computed {
+  bool is_known = true;  ///< not where it is made of what lies behind a block
   std::vector<double> value = std::vector<double>(kDim), allowed = std::vector<double>(kDim);
 };
 
@@ -114,6 +136,32 @@ Row row_of(const Attention& p, const Source& from, int64_t key, Panels panels) {
   });
 }
 
+/// A block of K or V as a product reads it.
+class Block {
+ public:
+  Block(const Attention& p, const Source& from, int64_t keys, Panels panels,
+        const std::optional<Strides>& strides) {
+    const int64_t rows = strides ? kKeysOfBlock : keys;
+    for (int64_t key = 0; key < rows; ++key) rows_.push_back(row_of(p, from, key, panels));
+    if (!strides) return;
+    const std::vector<Row> stored = rows_;
+    rows_.resize(keys);
+    for (int key = 0; key < int(keys); ++key)
+      for (int d = 0; d < kDim; ++d) {
+        const int byte = strides->byte_of(from.is_v, key, d);
+        const int panel = byte / kPanelBytes, row = byte % kPanelBytes / kRowBytes;
+        is_known_ &= panel < kDim / kPanelDims;
+        rows_[key][d] = is_known_ ? stored[row][panel * kPanelDims + byte % kRowBytes / 2] : 0;
+      }
+  }
+  const Row& operator[](int64_t key) const { return rows_[key]; }
+  bool is_known() const { return is_known_; }
+
+ private:
+  std::vector<Row> rows_;
+  bool is_known_ = true;
+};
+
 /// The block that holds the last key a tile of queries has to see.
 int64_t last_block_of(const Attention& p, int64_t query) {
   return (p.causal ? query : p.length - 1) / kKeysOfBlock;
@@ -143,10 +191,13 @@ Computed compute(const Attention& p, int64_t row, const Mistake& mistake) {
     if (mistake.k) k = mistake.k(me, k);
     if (mistake.v) v = mistake.v(me, v);
     const int64_t keys = std::min<int64_t>(kKeysOfBlock, end - block * kKeysOfBlock);
+    const Block keys_read(p, k, keys, mistake.k_panels, mistake.k_strides),
+        values_read(p, v, keys, mistake.v_panels, mistake.v_strides);
+    result.is_known &= keys_read.is_known() && values_read.is_known();
     double score[kKeysOfBlock], most[kLanes];
     std::fill(most, most + kLanes, -INFINITY);
     for (int64_t key = 0; key < keys; ++key) {
-      const Row k_row = row_of(p, k, key, mistake.k_panels);
+      const Row& k_row = keys_read[key];
       score[key] = std::inner_product(q.begin(), q.end(), k_row.begin(), 0.0) * mistake.scale /
                    std::sqrt(double(kDim));
       double& of_lane = most[key % 8 / 2];
@@ -167,7 +218,7 @@ Computed compute(const Attention& p, int64_t row, const Mistake& mistake) {
     for (int64_t key = 0; key < keys; ++key) {
       const double weight = times * std::exp(score[key] - largest[key % 8 / 2]);
       row_sum[key % 8 / 2] += weight;
-      const Row v_row = row_of(p, v, key, mistake.v_panels);
+      const Row& v_row = values_read[key];
       for (int d = 0; d < kDim; ++d) {
         result.value[d] += weight * v_row[d];
         result.allowed[d] += weight * std::abs(v_row[d]);
@@ -192,6 +243,7 @@ class Mistakes {
     add_blocks();
     add_exchanged();
     add_panels();
+    add_strides();
     add_heads();
     for (const int64_t by : {-kTileRows, -kWarpgroupRows, kWarpgroupRows, kTileRows})
       add(fmt::format("rows of O come from the rows of Q {} {}", std::abs(by), by < 0 ? "above" : "below"))
@@ -346,6 +398,35 @@ class Mistakes {
     add(text + "K").k_panels = Panels::kNextRow;
   }
 
+  void add_strides() {
+    constexpr int kStepOfK = kStepOfProduct * 2, kStepOfV = kStepOfProduct * kRowBytes;
+    constexpr int kLargestTried = 4096;
+    const auto text = [](const char* product, const char* of, const char* what, int is, int must) {
+      return fmt::format(
+          "the product {} took the {} of {} {} bytes further on, where they lie {} bytes further on: {} is "
+          "wrong",
+          product, what, of, is, must,
+          must == kStepOfK || must == kStepOfV ? "what is added to its descriptor"
+                                               : "a stride of its descriptor");
+    };
+    for (const bool is_v : {false, true}) {
+      const char *const product = is_v ? "with V" : "Q K^T", *const of = is_v ? "V" : "K";
+      const int right_step = is_v ? kStepOfV : kStepOfK;
+      const Strides right{right_step};
+      const auto try_one = [&](const char* what, int Strides::*which, int bytes) {
+        if (right.*which == bytes) return;
+        Mistake& mistake = add(text(product, of, what, bytes, right.*which));
+        Strides& strides = (is_v ? mistake.v_strides : mistake.k_strides).emplace(right);
+        strides.*which = bytes;
+      };
+      for (int bytes = 0; bytes <= kLargestTried; bytes = bytes ? 2 * bytes : 16) {
+        try_one(is_v ? "next 16 keys" : "next 16 dimensions", &Strides::step, bytes);
+        try_one("next 8 keys", &Strides::eight, bytes);
+        if (is_v && bytes) try_one("second 64 dimensions", &Strides::panel, bytes);
+      }
+    }
+  }
+
   void add_heads() {
     const auto add_head = [&](const char* name, const std::function<int64_t(const Query&)>& matrix) {
       for (const int64_t first : {0, 1}) {
@@ -453,6 +534,7 @@ std::string explain(const Attention& p, const std::vector<__nv_bfloat16>& o,
   const std::vector<int64_t> wrong = spread(true), right = spread(false);
   const auto explains_row = [&](const Mistake& mistake, int64_t row) {
     const Computed computed = compute(p, row, mistake);
+    if (!computed.is_known) return false;
     for (int d = 0; d < kDim; ++d) {
       const double is = ladder::to_float(o[row * kDim + d]);
       if (!std::isfinite(is) && !std::isfinite(computed.value[d])) continue;  // of a row that sees no key

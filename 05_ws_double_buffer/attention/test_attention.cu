@@ -234,6 +234,8 @@ struct Changed {
   int q_head = 0;       ///< further down
   int spoilt_row = -1;  ///< which has an error besides
   int rows_from = 0;    ///< the first query of each 128 with the change
+  int v_step = 2048;    ///< bytes in V from 16 keys to the next
+  int k_step = 32;      ///< and in K from 16 dimensions to the next
 };
 
 /// One lane computes a row, with the change. The arrays are on the host.
@@ -257,11 +259,15 @@ std::vector<__nv_bfloat16> changed_attention(const Extent& e, const std::vector<
     };
     const auto at_k = [&](int64_t key, int d) {
       if (now.takes_turns_wrong) return key < kKeys ? at(k, key, d) : at(v, key - kKeys, d);
-      return at(now.exchanges ? v : k, later(key, now.k_later), d);
+      const int from = d % 64 / 16 * now.k_step / 2 + d % 16;
+      return at(now.exchanges ? v : k, later(key + from / 64, now.k_later), d / 64 * 64 + from % 64);
     };
     const auto at_v = [&](int64_t key, int d) {
       if (now.takes_turns_wrong) return key / kKeys + 1 < blocks ? at(k, key + kKeys, d) : at(v, key, d);
-      return at(now.exchanges ? k : v, later(key, now.v_later), d);
+      // Of a panel, whose rows of 64 dimensions lie one behind the other.
+      const int64_t from = key % kKeys % 16 * 64 + d % 64 + key % kKeys / 16 * now.v_step / 2;
+      const int64_t key_read = key / kKeys * kKeys + from / 64;
+      return at(now.exchanges ? k : v, later(key_read, now.v_later), int(d / 64 * 64 + from % 64));
     };
     const auto half = [&](int d, bool is_taken) {
       return !now.half_twice || !is_taken ? d : d % 64 + (now.half_twice == 2 ? 64 : 0);
@@ -419,6 +425,17 @@ TEST_CASE("attention: a wrong O that a known mistake explains is explained by it
        "\n  the product with V took dimensions 64 to 127 twice, and not 0 to 63, of V; all rows"},
       {heads, {.q_head = -1}, "\n  Q is that of the head before; all rows are wrong"},
       {shared, {.own_head = 2}, "\n  K and V are those of head 0 of the first sequence; 300 of 600 rows"},
+      {full,
+       {.v_step = 32},
+       "\n  the product with V took the next 16 keys of V 32 bytes further on, where they lie 2048 bytes "
+       "further on: what is added to its descriptor is wrong; all rows"},
+      {causal,
+       {.v_step = 0},
+       "\n  the product with V took the next 16 keys of V 0 bytes further on, where they lie 2048 bytes "},
+      {short_one,
+       {.k_step = 64},
+       "\n  the product Q K^T took the next 16 dimensions of K 64 bytes further on, where they lie 32 bytes "
+       "further on: what is added to its descriptor is wrong; all rows"},
       // Nothing explains what is only near to a known mistake, or is one in all rows but one.
       {full, {.scale = 0.5f}, "elements are wrong\n  all rows are wrong"},
       {full, {.v_later = 64}, "elements are wrong\n  all rows are wrong"},
@@ -432,6 +449,8 @@ TEST_CASE("attention: a wrong O that a known mistake explains is explained by it
       {Extent{1, 1, 1, 1, true}, {.keys_seen = -1}, "elements are wrong\n  all rows are NaN or infinite"},
       {full, {.v_later = 128, .spoilt_row = 7}, "elements are wrong\n  all rows are wrong"},
       {full, {.exchanges = true, .spoilt_row = 7}, "elements are wrong\n  all rows are wrong"},
+      {full, {.v_step = 48}, "elements are wrong\n  all rows are wrong"},
+      {full, {.spoilt_row = 7, .v_step = 32}, "elements are wrong\n  all rows are wrong"},
       {full, {.q_half_twice = 1, .spoilt_row = 7}, "elements are wrong\n  all rows are wrong"},
   };
   for (const auto& [extent, change, says] : cases) CHECK_THAT(said(extent, change), ContainsSubstring(says));
