@@ -191,8 +191,9 @@ class DeadlockRoot {
       const Mbarrier& barrier = mbarrier_of(first);
       return begin + " for " + name_of(barrier) +
              print(", phase %llu: ", static_cast<unsigned long long>(barrier.phase)) +
-             what_is_missing(barrier) + "\n  " + why(barrier) +
-             (late_at(*root_, barrier) ? "" : early_wait("\n  ")) + "\n  ";
+             what_is_missing(barrier) + (has_looked_late(waiting) ? early_wait("\n  ") : "") + "\n  " +
+             why(barrier) + (late_at(*root_, barrier) || has_looked_late(waiting) ? "" : early_wait("\n  ")) +
+             "\n  ";
     }
     const std::string waits = begin + " in " + first.wait.what + why_of_others(first) + "\n  ";
     const std::string spins = loop_of_absent();
@@ -815,6 +816,17 @@ class DeadlockRoot {
     for (const Thread* thread : gone) warps.insert(thread->warp);
     if (barrier.arrivals.empty() || gone.size() == barrier.pending || warps.size() == barrier.pending) return;
     std::erase_if(gone, [&](const Thread* thread) { return !is_of_warp_that_arrives(*thread, barrier); });
+  }
+
+  /// Has one of those who wait come too late to another slot? Then what early_wait() says is why it waits
+  /// here.
+  static bool has_looked_late(const std::vector<const Thread*>& waiting) {
+    const Block& block = *waiting.front()->block;
+    if (!explain_wrong_wait(block, nullptr).empty()) return false;
+    for (const auto& barrier : block.mbarriers)  // the first, which is named
+      if (const Thread* const late = barrier->late_look.thread)
+        return std::find(waiting.begin(), waiting.end(), late) != waiting.end();
+    return false;
   }
 
   /// Of the block of those who wait, after these characters; or nothing.

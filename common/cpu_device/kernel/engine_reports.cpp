@@ -1785,7 +1785,7 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
       !accesses.first_is_operation && !accesses.second_is_operation)
     return "these are threads of two blocks of the cluster, " + describe(*first.block) + " and " +
            describe(*second.block) + ": a cluster_sync must come between, and a __syncthreads is none" +
-           (accesses.reads_early || accesses.first_writes || accesses.are_writes
+           (!accesses.overwrites
                 ? ""
                 : "; or the write, if it is of the next round, needs another element than the round before");
   if (std::string text = explain_block_barrier(first, second, accesses); !text.empty()) return text;

@@ -1196,6 +1196,7 @@ void RaceChecker::report(Conflict conflict) {
              (conflict.why == Why::early_read_later && !conflict.second_only_relies),
          conflict.first_writes,
          conflict.why == Why::two_writes,
+         conflict.why == Why::overwritten,
          conflict.why == Why::no_proxy_fence,
          first_what,
          second_what,
