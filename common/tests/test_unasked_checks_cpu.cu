@@ -18,6 +18,7 @@
 #include "common/host/program/run_lesson.hpp"
 #include "common/host/verify/verifier.hpp"
 #include "common/ptx/grid_dependency.cuh"
+#include "common/ptx/mbarrier.cuh"
 #include "common/ptx/mma_sync.cuh"
 #include "common/testing/captured_program.hpp"
 
@@ -32,12 +33,38 @@ constexpr int kThreads = 64;  // two warps
 
 struct SharedStorage {
   float last, other[2];
+  ptx::Mbarrier full[2], empty[2];
 };
+
+/// A thread fills two slots again and again. A warp waits for each, and one lane releases it, which must come
+/// after the waits of all.
+__device__ void pass_slots(SharedStorage& smem, bool lanes_meet) {
+  constexpr int kRounds = 40, kWarp = 32;
+  if (threadIdx.x == 0) {
+    for (int slot = 0; slot < 2; ++slot) {
+      ptx::mbarrier_init(&smem.full[slot], 1);
+      ptx::mbarrier_init(&smem.empty[slot], 1);
+    }
+  }
+  __syncthreads();
+  for (int round = 0; round < kRounds; ++round) {
+    const int slot = round % 2, parity = round / 2 % 2;
+    if (threadIdx.x == kWarp) {
+      ptx::mbarrier_wait(&smem.empty[slot], parity ^ 1);
+      ptx::mbarrier_arrive(&smem.full[slot]);
+    }
+    if (threadIdx.x >= kWarp) continue;
+    ptx::mbarrier_wait(&smem.full[slot], parity);
+    if (lanes_meet) __syncwarp();
+    if (threadIdx.x == 0) ptx::mbarrier_arrive(&smem.empty[slot]);
+  }
+}
 
 /// One thread for each element of C.
 __global__ void __launch_bounds__(kThreads)
-    multiply(const Gemm p, bool waits, bool races, bool forgets_an_odd_row) {
+    multiply(const Gemm p, bool waits, bool races, bool forgets_an_odd_row, bool lanes_meet) {
   auto& smem = ladder::shared_storage<SharedStorage>();
+  pass_slots(smem, lanes_meet);
   if (waits) ptx::griddepcontrol_wait();
   const int i = static_cast<int>(blockIdx.x * kThreads + threadIdx.x), row = i / p.n, column = i % p.n;
   if (row >= p.m || (forgets_an_odd_row && p.m % 2 && row == p.m - 1)) return;
@@ -95,7 +122,7 @@ ladder::Lesson lesson() {
   ladder::Lesson l;
   l.name = "99_fake";
   l.idea = "one thread for each element";
-  l.knobs = {{"mistake", "which", {"none", "race", "odd", "early"}},
+  l.knobs = {{"mistake", "which", {"none", "race", "odd", "early", "late"}},
              {"pdl", "whether to begin early", {"off", "on"}}};
   l.check = [](const Gemm& p, const Settings&) {
     if (p.k > 520) throw std::invalid_argument("k is too large");
@@ -109,7 +136,7 @@ ladder::Lesson lesson() {
                     .shared_bytes = sizeof(SharedStorage),
                     .stream = stream,
                     .pdl = settings.at("pdl") == "on"},
-                   p, mistake != "early", mistake == "race", mistake == "odd");
+                   p, mistake != "early", mistake == "race", mistake == "odd", mistake != "late");
   };
   l.cpu_check = {9, 16, 24};
   l.cpu_check_few = {3, 8, 8};
@@ -175,6 +202,13 @@ TEST_CASE("Where the reader chooses nothing, a line says what else was checked")
       result.out,
       ContainsSubstring("\nchecked: races, at 9x16x24 on 2 schedules and 3x8x8; more with --schedule all "
                         "--check-races\n"));
+}
+
+TEST_CASE("A release before all have waited for the slot is noticed, in a random order of threads") {
+  // Where threads run in turn, nobody is late.
+  CHECK(run(lesson(), {"--mistake", "late", "--schedule", "all", "--only-asked"}).exit_code == 0);
+  check_noticed({"--mistake", "late"}, "before",
+                "99_fake --mistake late --shape 9x16x24 --schedule random:1");
 }
 
 TEST_CASE("A race that leaves the result right is noticed, with a command that repeats it") {
