@@ -46,6 +46,8 @@ enum class Panels {
   kSecondTwice,
   kNextRow,  ///< 128 bytes behind a row of the first panel is the row below it, behind the last the second
              ///< panel
+  kSecondOfNextRow  ///< the second panel is right, but 128 bytes too far: behind the last row lies another
+                    ///< array
 };
 
 constexpr int kPanelDims = 64;  ///< a row of a panel, as TMA stores it
@@ -81,8 +83,9 @@ struct Mistake {
   int64_t query_shift = 0;
   std::function<int64_t(const Query&)> q_head = nullptr;  ///< none: the right one
   Panels q_panels = Panels::kRight, k_panels = Panels::kRight, v_panels = Panels::kRight;
-  int64_t tile_rows = 0;                                                 ///< of Q, for Panels::kNextRow
-  std::optional<Strides> k_strides = {}, v_strides = {};                 ///< none: the right ones
+  int64_t tile_rows = 0;                                  ///< of Q, for Panels::kNextRow and kSecondOfNextRow
+  bool leaves_rows_open = false;                          ///< those few that are made of another array
+  std::optional<Strides> k_strides = {}, v_strides = {};  ///< none: the right ones
   std::function<Source(const Query&, Source)> k = nullptr, v = nullptr;  ///< none: the right ones
   std::function<int(const Query&, int64_t block)> times = nullptr;       ///< how often a block of keys counts
 };
@@ -121,6 +124,10 @@ Row with_panels(Panels panels, int64_t row, int64_t tile_rows, const Read& read)
   Row result = read(row);
   Row other = result;
   const bool is_last = panels == Panels::kNextRow && (row + 1) % tile_rows == 0;
+  if (panels == Panels::kSecondOfNextRow) {
+    other = read(row + 1);
+    std::copy_n(other.begin() + kHalf, kHalf, result.begin() + kHalf);
+  }
   if (panels == Panels::kNextRow) other = read(is_last ? row + 1 - tile_rows : row + 1);
   if (panels == Panels::kSecondTwice) std::copy_n(other.begin() + kHalf, kHalf, result.begin());
   if (panels == Panels::kFirstTwice || panels == Panels::kNextRow)
@@ -174,6 +181,8 @@ Computed compute(const Attention& p, int64_t row, const Mistake& mistake) {
   Computed result;
   const int64_t query_read = query + mistake.query_shift;
   if (query_read < 0 || query_read >= p.length) return result;
+  if (mistake.q_panels == Panels::kSecondOfNextRow && (query_read + 1) % mistake.tile_rows == 0)
+    result.is_known = false;
   const Row q = with_panels(mistake.q_panels, query_read, mistake.tile_rows, [&](int64_t at) {
     return row_of(p, p.q, int64_t{p.batch} * p.heads, mistake.q_head ? mistake.q_head(me) : head, at);
   });
@@ -395,6 +404,15 @@ class Mistakes {
       mistake.q_panels = Panels::kNextRow;
       mistake.tile_rows = tile_rows;
     }
+    for (const int64_t tile_rows : {kWarpgroupRows, kTileRows}) {
+      Mistake& too_far = add(fmt::format(
+          "the product Q K^T took dimensions {} to {} of the next row: the offset within the second "
+          "panel in the descriptor of Q is {} bytes, the width of a panel, too large",
+          kHalf, kDim - 1, kHalf * int(sizeof(__nv_bfloat16))));
+      too_far.q_panels = Panels::kSecondOfNextRow;
+      too_far.tile_rows = tile_rows;
+      too_far.leaves_rows_open = p_.length > 1;  // the last of a tile
+    }
     add(text + "K").k_panels = Panels::kNextRow;
   }
 
@@ -532,27 +550,30 @@ std::string explain(const Attention& p, const std::vector<__nv_bfloat16>& o,
     return some;
   };
   const std::vector<int64_t> wrong = spread(true), right = spread(false);
+  std::atomic<bool> is_shown = false;  // by a row that is known
   const auto explains_row = [&](const Mistake& mistake, int64_t row) {
     const Computed computed = compute(p, row, mistake);
-    if (!computed.is_known) return false;
+    if (!computed.is_known) return mistake.leaves_rows_open;
     for (int d = 0; d < kDim; ++d) {
       const double is = ladder::to_float(o[row * kDim + d]);
       if (!std::isfinite(is) && !std::isfinite(computed.value[d])) continue;  // of a row that sees no key
       if (!(std::abs(is - computed.value[d]) <= computed.allowed[d])) return false;
     }
+    is_shown = true;
     return true;
   };
   // Most mistakes fail at the first of a few rows; only what is left is tried on all of them.
   const auto explains = [&](const Mistake& mistake, bool is_wrong) {
     const auto explains_it = [&](int64_t row) { return explains_row(mistake, row); };
     const std::vector<int64_t>& some = is_wrong ? wrong : right;
+    is_shown = !is_wrong;
     if (!std::all_of(some.begin(), some.end(), explains_it)) return false;
     std::atomic<bool> explains_all = true;
     ladder::parallel_for(int64_t(rows.size()), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end && explains_all; ++i)
         if (rows[i].is_wrong == is_wrong && !explains_it(rows[i].row)) explains_all = false;
     });
-    return explains_all.load();
+    return explains_all && is_shown;
   };
   // A mistake that some rows do not make explains less than one that leaves them right.
   constexpr size_t kMostReasons = 2;  // more say nothing

@@ -224,7 +224,8 @@ struct Changed {
   bool stays_in_tile = false;      ///< they do not where that is beyond the last block of a causal tile
   bool exchanges = false;          ///< K and V
   bool takes_turns_wrong = false;  ///< the ring has V where K should stand, and the other way round
-  int q_half_twice = 0;       ///< 1: dimensions 0 to 63 of Q in place of the others, 2: those of the next row
+  int q_half_twice = 0;  ///< 1: dimensions 0 to 63 of Q in place of the others, 2: those of the next row,
+                         ///< 3: the others of the next row, and what lies behind the last
   bool keeps_maximum = true;  ///< of the blocks before
   bool is_masked = true;
   int twice = -1;      ///< block of keys
@@ -281,6 +282,7 @@ std::vector<__nv_bfloat16> changed_attention(const Extent& e, const std::vector<
       };
       if (!now.q_half_twice || d < 64) return of(query, d);
       if (now.q_half_twice == 1) return of(query, d - 64);
+      if (now.q_half_twice == 3) return query + 1 < q_first + 128 ? of(query + 1, d) : 7.0f;
       return query + 1 < q_first + 128 ? of(query + 1, d - 64) : of(q_first, d);
     };
     const int64_t end = !now.is_masked ? e.length : (e.causal ? query + 1 : e.length) + now.keys_seen;
@@ -398,6 +400,14 @@ TEST_CASE("attention: a wrong O that a known mistake explains is explained by it
        "\n  the product Q K^T took dimensions 0 to 63 of the next row in place of 64 to 127: the offset of "
        "the "
        "second panel is missing from the descriptor of Q; 299 of 300"},
+      {full,
+       {.q_half_twice = 3},
+       "\n  the product Q K^T took dimensions 64 to 127 of the next row: the offset within the second panel "
+       "in "
+       "the descriptor of Q is 128 bytes, the width of a panel, too large; "},
+      // A row that the mistake leaves open shows nothing.
+      {full, {.spoilt_row = 127}, "elements are wrong\n  1 of 300 rows are wrong, the first is 127"},
+      {full, {.q_half_twice = 3, .spoilt_row = 7}, "elements are wrong\n  all rows are wrong"},
       {full, {.scale = std::sqrt(128.0f)}, "\n  scores are not divided by sqrt(d); all rows are wrong"},
       {full, {.divides = false}, "\n  O was not divided by the sum over a row (the denominator); all rows"},
       {heads, {.q_head = 1}, "\n  Q is that of the next head; all rows are wrong"},
