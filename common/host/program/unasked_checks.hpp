@@ -19,9 +19,9 @@ struct UnaskedChecks {
 /// first of the schedules that the reader has chosen, on two small problems: Lesson::cpu_check has ragged
 /// sizes and several K steps, and Lesson::cpu_check_few so few rows and K steps that parts of a block have
 /// nothing to do, and all its tiles are one block's. Both also run in a random order, which shows a thread
-/// that comes too late to a wait. Where its launches may begin before the one before has ended, a contender is
-/// also launched twice in a row, and the second launch reads what the first writes.
-/// A kernel that one of the asked shapes takes, and none of the small problems, runs these, too.
+/// that comes too late to a wait. Where its launches may begin before the one before has ended, a contender
+/// is also launched twice in a row, and the second launch reads what the first writes. A kernel that one of
+/// the asked shapes takes, and none of the small problems, runs these, too.
 /// @param asked what the table is about
 /// @returns whether all results were right; if not, the complaint is on stderr, with a command that repeats
 /// the run
