@@ -294,7 +294,8 @@ def in_order_of_worth():
         timeline("07_streams", "07_streams", "--batches 24 --rounds 1 --shape 2048x12288x12288", STREAMS, seconds=8),
         # What predictions are made of. Its kernels read the clock themselves. Pages reckon with its figures: who records it anew
         # reads them again.
-        Record("parts", file_of_experiment("parts", "ladder"), (("{programs}/ladder", "parts", "--json", "{out}"),),
+        Record("parts", file_of_experiment("parts", "ladder"),
+               (("{programs}/ladder", "parts", "--only", "load,hand-over,product,epilogue,exchange,copy", "--json", "{out}"),),
                ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 5, only_by_name=True),
         # By how often loads come, pieces of an epilogue, products in bursts: rounds of their own, for the same reason.
         Record("paces", "experiments/{date}-{gpu}-paces.json",
