@@ -43,6 +43,9 @@ using ladder::testing::for_each_schedule;
 using ladder::testing::for_three_schedules;
 using ladder::testing::replay_command;
 using ladder::testing::skip_unless_runnable;
+using lesson06::any_shape::estimates;
+using lesson06::any_shape::Gpu;
+using lesson06::any_shape::plans_by_waves;
 
 namespace {
 
@@ -307,12 +310,23 @@ TEST_CASE("06: a plan for another shape than before is chosen quickly") {
   constexpr int kShapes = 40;
   const Settings settings = lesson.settings();
   lesson.choice({64, 64, 64}, settings);
-  double fastest_us = 1e9;  // of five attempts: other programs share the processor
-  for (int attempt = 0; attempt < 5; ++attempt) {
+  const Gpu gpu = {{0, 132, 66, 42, 30, 24, 18, 15, 15}, 4.917e6};  // an H200; any will do
+  const auto by_arithmetic_alone = [&](const Shape& shape) {
+    return estimates(shape, plans_by_waves(shape, gpu, {}), gpu);
+  };
+  const auto microseconds = [](const auto& plan, int attempt) {
     const auto begin = std::chrono::steady_clock::now();
-    for (int i = 0; i < kShapes; ++i) lesson.choice({2048 + attempt * kShapes + i, 4096, 4096}, settings);
+    for (int i = 0; i < kShapes; ++i) plan(Shape{2048 + attempt * kShapes + i, 4096, 4096});
     const std::chrono::duration<double, std::micro> all = std::chrono::steady_clock::now() - begin;
-    fastest_us = std::min(fastest_us, all.count() / kShapes);
+    return all.count() / kShapes;
+  };
+  // Other programs share the processor, so a choice is compared with the arithmetic of a plan beside it; best
+  // of five.
+  double chosen_us = 1e9, planned_us = 1e9;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    planned_us = std::min(planned_us, microseconds(by_arithmetic_alone, attempt));
+    chosen_us = std::min(chosen_us,
+                         microseconds([&](const Shape& shape) { lesson.choice(shape, settings); }, attempt));
   }
-  CHECK(fastest_us < 200);  // to ask the driver for the memory's clock takes 300
+  CHECK(chosen_us < 1.5 * planned_us + 100);  // to ask the driver for the memory's clock takes 300
 }
