@@ -100,7 +100,7 @@ __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, 
   ptx::tma_store_wait<0>();
 }
 
-/// Persistent blocks: each walks over its share of the tiles of C.
+/// Persistent blocks: each walks over its share of the tiles of C; n and k are multiples of 8, as TMA wants.
 /// While one block loads, another one may compute.
 __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ TensorMaps maps, const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();

@@ -96,7 +96,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_s
 template <class Smem>
 __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk) {
   Consumer pipe_cs(smem.pipe_cs);
-  bool sent = false;
+  bool sent = false;  // whether there is a piece before
   for (const TileIndex tile : walk) {
     const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;
     for (int column = 0; column < kTile.n; column += kPieceN) {

@@ -141,7 +141,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, Walk walk, int k_steps
 template <class Smem>
 __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, Walk walk) {
   Consumer pipe_cs(smem.pipe_cs);
-  bool sent = false;
+  bool sent = false;  // whether there is a piece before
   for (const TileIndex tile : walk) {
     const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m;
     const int first_column = tile.column * kTile.n + block_k() * kOwnN;
@@ -163,7 +163,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
   auto& smem = shared_storage<SharedStorage<kSlots>>();
   // As many rows of tiles in a group as before, counted in pairs.
   const Walk walk{tiles_over(p.m, kTile.m * kBlocksM), tiles_over(p.n, kTile.n), kTileGroup / kBlocksM};
-  const int k_steps = tiles_over(tiles_over(p.k, kTile.k) - block_k(), kBlocksK);  // each part has one
+  const int k_steps = tiles_over(tiles_over(p.k, kTile.k) - block_k(), kBlocksK);  // k > 64: each has one
 
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, kWarpgroups * kBlocksM);  // how many arrivals fill a slot, and how many empty it

@@ -26,7 +26,7 @@ struct SharedStorage {
 
 /// Each block computes a tile of C; any m, n, k.
 /// Each thread computes one element of it.
-/// While one block loads, another one may compute.
+/// While one block loads, another one may compute: an SM holds two, if a thread takes 32 registers at most.
 __global__ void __launch_bounds__(kTile.m* kTile.n, 2) gemm(const Gemm p) {
   auto& smem = shared_storage<SharedStorage>();
   const int row = blockIdx.y * kTile.m + threadIdx.y, column = blockIdx.x * kTile.n + threadIdx.x;

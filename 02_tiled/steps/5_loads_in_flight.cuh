@@ -2,8 +2,8 @@
 /// Lesson 02, step 5: all loads of a thread are in flight at once.
 ///
 /// Added since step 4: a thread loads its chunks of both tiles to registers before it stores the first one.
-/// A TileShare knows where they lie, and tests once whether the whole tile lies inside the matrix: a test for
-/// each chunk would keep the next load waiting.
+/// A TileShare keeps the address of its first chunk and moves it from tile to tile. It tests once whether the
+/// whole tile lies inside the matrix: a test for each chunk would keep the next load waiting.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/device/epilogue.cuh"

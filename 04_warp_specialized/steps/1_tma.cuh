@@ -3,9 +3,9 @@
 ///
 /// Added since 02: no thread copies chunks of a tile any more. One thread says at an mbarrier how many bytes
 /// will come, and asks TMA for boxes of A and B; TMA counts their bytes at the mbarrier as they land, and all
-/// threads wait there. Each step is a phase of the mbarrier, and a wait names its parity. TMA writes through
-/// the async proxy, by which wgmma reads, so nothing is published. There are no roles: loading and computing
-/// still take turns.
+/// threads wait there. Each step is a phase of the mbarrier, and a wait names its parity. TMA swizzles a tile
+/// as its map says. It writes through the async proxy, by which wgmma reads, so nothing is published. There
+/// are no roles: loading and computing still take turns.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
 
   // [k_loop]
   for (int step = 0; step < k_steps; ++step) {
-    // One thread: threadIdx.x == 0 where it acts once, elect_one where it asks TMA, as it tells the compiler.
+    // elect_one where a thread asks TMA: by it the compiler knows that one thread asks, and makes no loop.
     if (threadIdx.x < kWarp && ptx::elect_one()) {
       ptx::mbarrier_arrive_expect_bytes(&smem.full, sizeof(TileA) + sizeof(TileB));
       const int k = step * kTile.k;

@@ -2,8 +2,8 @@
 /// Lesson 04, step 2: one warp loads, and does nothing else; two warpgroups compute.
 ///
 /// Added since step 1: roles, each with a loop over the steps of its own. The loader does not compute, so
-/// the warpgroups tell it that they have read the slot: by the other mbarrier of the pipeline, not by a
-/// barrier of the whole block.
+/// the warpgroups tell it that they have read the slot: by a second mbarrier, not by a barrier of the whole
+/// block. A Pipeline holds both mbarriers; its Producer and its Consumer count the phases.
 #pragma once
 #include "common/cuda/launch.cuh"
 #include "common/cuda/tensor_map.hpp"

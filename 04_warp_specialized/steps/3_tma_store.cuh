@@ -81,7 +81,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps
       ptx::tma_store(&maps.c, &smem.c.panels[panel][row], first_column + panel * kPanelColumns,
                      first_row + row);
     ptx::tma_store_commit();
-    ptx::tma_store_wait<0>();  // the staging tile goes away with the block
+    ptx::tma_store_wait<0>();  // before the staging tile goes away with the block
   }
   // [store_c]
 }

@@ -89,7 +89,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, const TensorMaps& maps
       ptx::tma_store_commit();
     }
   }
-  if (ptx::elect_one()) ptx::tma_store_wait<0>();  // the staging tile goes away with the block
+  if (ptx::elect_one()) ptx::tma_store_wait<0>();  // before the staging tile goes away with the block
 }
 
 /// Persistent blocks: each walks over its share of the tiles of C; n and k are multiples of 8, as TMA wants.

@@ -103,7 +103,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, Walk walk, int k_steps
 template <class Smem>
 __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, Walk walk) {
   Consumer pipe_cs(smem.pipe_cs);
-  bool sent = false;
+  bool sent = false;  // whether there is a piece before
   for (const TileIndex tile : walk) {
     const int first_row = (tile.row * kBlocksM + block_m()) * kTile.m;
     const int first_column = tile.column * kTile.n;
