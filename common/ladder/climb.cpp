@@ -190,6 +190,36 @@ void print_what_next(std::ostream& out) {
       << "Then: build/bin/ladder learn next shows the first exercise.\n";
 }
 
+/// Runs all rungs of the lessons, then the host's half.
+/// @param results_path a result file, whose figures are shown on the CPU device; empty: the newest record
+/// @param is_whole whether all lessons were asked for
+int climb(const std::vector<const Lesson*>& lessons, const HostHalf* half, CommonOptions& options,
+          const std::string& results_path, bool is_whole) {
+  if (options.shapes.empty()) options.shapes.push_back(on_cpu_device() ? kDefaultCpuShape : kDefaultGpuShape);
+  const Recorded recorded = results_path.empty() ? Recorded::newest() : Recorded::from_file(results_path);
+  const std::vector<const Lesson*> running = runnable(lessons);
+  const std::vector<Contender> contenders = rungs_of(running, options.shapes);
+  if (contenders.empty()) options.shapes.clear();
+  Rows rows(lessons);
+  const auto afterwards = [&](ResultFile& results) {
+    if (on_cpu_device() && !contenders.empty())
+      print_recorded(recorded, running, width_of_rungs(contenders), rows.gains());
+    print_gains(rows.gains());
+    const ComparisonOptions& chosen = options.comparison;
+    if (half)
+      run_host_half(std::cout, *half, chosen.execution, std::min(chosen.rounds, kMaxHostRounds), results);
+    if (is_whole) print_what_next(std::cout);
+    std::cout.flush();
+  };
+  const Report report{"ladder",
+                      "C = A B, bf16, summed in fp32",
+                      columns(contenders, options.comparison.execution),
+                      std::ref(rows),
+                      true,
+                      afterwards};
+  return report_comparisons(report, contenders, options);
+}
+
 int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, int argc, char** argv) {
   Arguments arguments("Climbs the ladder: every lesson, from a naive kernel up, on the same problem",
                       "ladder");
@@ -244,30 +274,7 @@ int run(const std::vector<const Lesson*>& kernels, const HostHalf* host_half, in
     return multiply_files(lesson, {}, options.files, options.comparison.verify) ? kExitOk : kExitFailure;
   }
 
-  if (options.shapes.empty()) options.shapes.push_back(on_cpu_device() ? kDefaultCpuShape : kDefaultGpuShape);
-  const Recorded recorded = results_path.empty() ? Recorded::newest() : Recorded::from_file(results_path);
-  const std::vector<const Lesson*> running = runnable(lessons);
-  const std::vector<Contender> contenders = rungs_of(running, options.shapes);
-  const HostHalf* half = chosen_half(host_half, lessons);
-  if (contenders.empty()) options.shapes.clear();
-  Rows rows(lessons);
-  const auto afterwards = [&](ResultFile& results) {
-    if (on_cpu_device() && !contenders.empty())
-      print_recorded(recorded, running, width_of_rungs(contenders), rows.gains());
-    print_gains(rows.gains());
-    const ComparisonOptions& chosen = options.comparison;
-    if (half)
-      run_host_half(std::cout, *half, chosen.execution, std::min(chosen.rounds, kMaxHostRounds), results);
-    if (lesson_list.empty()) print_what_next(std::cout);
-    std::cout.flush();
-  };
-  const Report report{"ladder",
-                      "C = A B, bf16, summed in fp32",
-                      columns(contenders, options.comparison.execution),
-                      std::ref(rows),
-                      true,
-                      afterwards};
-  return report_comparisons(report, contenders, options);
+  return climb(lessons, chosen_half(host_half, lessons), options, results_path, lesson_list.empty());
 }
 
 }  // namespace

@@ -257,6 +257,53 @@ bool is_of_nvcc(const std::string& word, bool& takes_next) {
   return false;
 }
 
+/// The command line, by what its words are.
+struct Words {
+  std::vector<const char*> options;  ///< for Arguments, with the program's name and the first file
+  std::vector<std::string> files;    ///< all sources; Arguments knows no place that takes several words
+  std::vector<std::string> of_main;  ///< what comes after --
+  std::string passed_over;           ///< nvcc's options, a space before each
+};
+
+/// @throws BadInput for a word behind the files that is neither a source nor an option
+Words sorted(int argc, char** argv) {
+  Words words;
+  int own = 1;
+  while (own < argc && std::strcmp(argv[own], "--") != 0) ++own;
+  for (int i = own + 1; i < argc; ++i) words.of_main.emplace_back(argv[i]);
+  std::vector<std::string>& files = words.files;
+  for (int i = 0; i < own; ++i) {
+    bool takes_next = false;
+    if (i > 0 && is_of_nvcc(argv[i], takes_next)) {
+      words.passed_over += std::string(" ") + argv[i];
+      if (takes_next && i + 1 < own) words.passed_over += std::string(" ") + argv[++i];
+      continue;
+    }
+    if (!files.empty() && argv[i][0] != '-' && argv[i - 1][0] != '-' && !is_source(argv[i]))
+      throw BadInput("'" + std::string(argv[i]) +
+                     "': arguments of main() come after --, as in: ladder check " + files.front() + " -- " +
+                     argv[i]);
+    const bool is_file = i > 0 && argv[i - 1][0] != '-' && is_source(argv[i]) && !files.empty();
+    if (is_file || (i > 0 && files.empty() && is_source(argv[i]))) files.emplace_back(argv[i]);
+    if (!is_file) words.options.push_back(argv[i]);
+  }
+  return words;
+}
+
+/// The absolute paths of what is to be built. @throws BadInput where there is no such file or folder
+void name_sources(BuildRequest& build, const std::vector<std::string>& files,
+                  const std::vector<std::string>& include_folders) {
+  for (const std::string& name : files) {
+    if (fs::is_directory(name)) throw BadInput("'" + name + "' is a folder: name the .cu files in it");
+    if (!fs::is_regular_file(name)) throw BadInput("'" + name + "': no such file");
+    build.files.push_back(fs::absolute(name).lexically_normal());
+  }
+  for (const std::string& folder : include_folders) {
+    if (!fs::is_directory(folder)) throw BadInput("-I '" + folder + "': no such folder");
+    build.include_folders.push_back(fs::absolute(folder).lexically_normal().string());
+  }
+}
+
 /// @returns nothing where all has been said
 std::optional<Request> parsed(int argc, char** argv) {
   Request request;
@@ -283,47 +330,19 @@ std::optional<Request> parsed(int argc, char** argv) {
   arguments.set_footer(
       "What comes after -- is for the files' main(). Races are always checked; without --schedule, on two\n"
       "schedules that differ in everything.");
-  int own = 1;
-  while (own < argc && std::strcmp(argv[own], "--") != 0) ++own;
-  for (int i = own + 1; i < argc; ++i) request.words.emplace_back(argv[i]);
-  // Arguments knows no place that takes several words.
-  std::vector<std::string> files;
-  std::vector<const char*> words;
-  std::string passed_over;
-  for (int i = 0; i < own; ++i) {
-    bool takes_next = false;
-    if (i > 0 && is_of_nvcc(argv[i], takes_next)) {
-      passed_over += std::string(" ") + argv[i];
-      if (takes_next && i + 1 < own) passed_over += std::string(" ") + argv[++i];
-      continue;
-    }
-    if (!files.empty() && argv[i][0] != '-' && argv[i - 1][0] != '-' && !is_source(argv[i]))
-      throw BadInput("'" + std::string(argv[i]) +
-                     "': arguments of main() come after --, as in: ladder check " + files.front() + " -- " +
-                     argv[i]);
-    const bool is_file = i > 0 && argv[i - 1][0] != '-' && is_source(argv[i]) && !files.empty();
-    if (is_file || (i > 0 && files.empty() && is_source(argv[i]))) files.emplace_back(argv[i]);
-    if (!is_file) words.push_back(argv[i]);
-  }
-  if (!arguments.parse(static_cast<int>(words.size()), words.data())) return std::nullopt;
-  if (!passed_over.empty())
-    std::cerr << "ladder check: these are nvcc's, and passed over:" << passed_over << std::endl;
+  Words words = sorted(argc, argv);
+  if (!arguments.parse(static_cast<int>(words.options.size()), words.options.data())) return std::nullopt;
+  if (!words.passed_over.empty())
+    std::cerr << "ladder check: these are nvcc's, and passed over:" << words.passed_over << std::endl;
   if (example) {
     std::cout << text_of(LADDER_EXAMPLE);
     return std::nullopt;
   }
   if (file.empty())
     throw std::invalid_argument("name a file; ladder check --example > my_kernel.cu makes one");
-  if (files.empty() || files.front() != file) files.insert(files.begin(), file);
-  for (const std::string& name : files) {
-    if (fs::is_directory(name)) throw BadInput("'" + name + "' is a folder: name the .cu files in it");
-    if (!fs::is_regular_file(name)) throw BadInput("'" + name + "': no such file");
-    request.build.files.push_back(fs::absolute(name).lexically_normal());
-  }
-  for (const std::string& folder : include_folders) {
-    if (!fs::is_directory(folder)) throw BadInput("-I '" + folder + "': no such folder");
-    request.build.include_folders.push_back(fs::absolute(folder).lexically_normal().string());
-  }
+  if (words.files.empty() || words.files.front() != file) words.files.insert(words.files.begin(), file);
+  name_sources(request.build, words.files, include_folders);
+  request.words = std::move(words.of_main);
   if (!on_cpu_device())
     throw BadInput(
         "this build is for the GPU: cmake --preset cpu && cmake --build build-cpu --target ladder, then "

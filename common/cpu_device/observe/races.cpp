@@ -1155,102 +1155,133 @@ bool RaceChecker::may_write_before_issue(const Conflict& conflict) const {
   return !issue.epochs.empty() && conflict.first_epoch <= issue.epochs[conflict.first_agent];
 }
 
+/// What a report says of a conflict's two accesses.
+struct RaceChecker::Words {
+  OwnLine first, second;
+  std::string first_what, second_what;  ///< "TMA load"
+  std::string operand;                  ///< that both lines name
+  /// Who completes on a barrier, or waits for it, uses it.
+  bool is_of_barrier() const { return first_what == "mbarrier.init" || second_what == "mbarrier.init"; }
+  const char* verb(bool writes) const { return writes ? "writes" : is_of_barrier() ? "uses" : "reads"; }
+};
+
+RaceChecker::Words RaceChecker::words_of(const Conflict& conflict) const {
+  Words words;
+  words.first = own_line_of(conflict.first_site), words.second = own_line_of(conflict.second_site);
+  for (OwnLine* const line : {&words.first, &words.second})
+    std::erase_if(line->operands, [&](const std::string& operand) {
+      return holds_byte_ && !holds_byte_(operand, conflict.block, conflict.offset);
+    });
+  words.operand = shared_operand(words.first, words.second);
+  words.first_what = what_is_done(conflict.first_site, conflict.first_writes);
+  words.second_what = what_is_done(conflict.second_site, conflict.second_writes);
+  return words;
+}
+
+/// Lives no longer than the conflict.
+RaceChecker::Unordered RaceChecker::unordered_of(const Conflict& conflict, const Words& words) const {
+  const unsigned writer = conflict.first_writes ? conflict.first_agent : conflict.second_agent;
+  return {
+      .first = thread_of(conflict.first_agent, conflict.first_epoch),
+      .second = thread_of(conflict.second_agent, conflict.second_epoch),
+      .first_epoch = epoch_of(conflict.first_agent, conflict.first_epoch),
+      .second_epoch = epoch_of(conflict.second_agent, conflict.second_epoch),
+      .first_is_operation = conflict.first_agent >= thread_count_,
+      .second_is_operation = conflict.second_agent >= thread_count_,
+      .reads_early = conflict.why == Why::early_read ||
+                     (conflict.why == Why::early_read_later && !conflict.second_only_relies),
+      .first_writes = conflict.first_writes,
+      .are_writes = conflict.why == Why::two_writes,
+      .overwrites = conflict.why == Why::overwritten,
+      .lacks_fence = conflict.why == Why::no_proxy_fence,
+      .first_what = words.first_what,
+      .second_what = words.second_what,
+      .note_of_writer = writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : "",
+      .offset = conflict.offset,
+      .block = conflict.block,
+      .last_read_there =
+          [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); },
+      .reads_of_other_warps =
+          [&] {
+            return reads_of_other_warps(conflict.first_writes ? conflict.second_site : conflict.first_site,
+                                        conflict.block);
+          },
+      .landed_and_unread = [&] { return landed_and_unread(conflict); },
+      .may_write_before_issue = may_write_before_issue(conflict),
+  };
+}
+
+/// What stands behind the first two lines of a report: why, or what would help.
+std::string RaceChecker::advice_of(const Conflict& conflict, const Words& words,
+                                   const std::string& why) const {
+  const unsigned first_thread = thread_of(conflict.first_agent, conflict.first_epoch),
+                 second_thread = thread_of(conflict.second_agent, conflict.second_epoch);
+  const bool is_one_line = is_same_line(conflict.first_site, conflict.second_site);
+  std::string text;
+  if (conflict.why == Why::two_writes)
+    text += first_thread == second_thread
+                ? ": both of " + describe_(first_thread)
+                : ": of " + describe_(first_thread) + " and " + describe_(second_thread);
+  if (!why.empty()) text += ": " + why;
+  // As in global memory. A store_async is a store, too.
+  const bool are_stores = conflict.first_agent >= thread_count_
+                              ? words.first_what == "store_async" && words.second_what == words.first_what
+                              : conflict.second_agent < thread_count_;
+  if (explain_unordered_ && why.empty() && conflict.why == Why::two_writes && first_thread != second_thread &&
+      are_stores && is_one_line)
+    text += ": should each store elements of its own?";
+  if (conflict.first_writes != conflict.second_writes &&
+      !((conflict.first_site | conflict.second_site) & kEngineSite) && is_one_line)
+    text +=
+        "; of an element that the line updates for several threads, as count[i]++ does, no barrier makes "
+        "that right, but atomicAdd";
+  return text;
+}
+
+/// A line for each access: who, as what, where.
+std::string RaceChecker::both_accesses(const Conflict& conflict, const Words& words) const {
+  // What reads by itself may have been issued before the write, and reads on until somebody has waited for
+  // it. A copy that is read before it lands may have been issued before the read.
+  const bool second_goes_on =
+      conflict.second_agent >= thread_count_ &&
+      ((conflict.first_writes && !conflict.second_writes) || conflict.why == Why::early_read);
+  const char* const use = words.is_of_barrier() ? "a use of the barrier" : nullptr;
+  return fmt::format("\n  {} {} at {}\n  {} {} at {}", second_goes_on ? "both:" : "first",
+                     describe_agent(conflict.first_agent, conflict.first_epoch, conflict.first_writes,
+                                    conflict.first_site, conflict.first_writes ? nullptr : use),
+                     describe_site(conflict.first_site), second_goes_on ? "and  " : "then ",
+                     describe_agent(conflict.second_agent, conflict.second_epoch, conflict.second_writes,
+                                    conflict.second_site, conflict.second_writes ? nullptr : use),
+                     describe_site(conflict.second_site));
+}
+
 void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
   const bool unordered = conflict.why == Why::unordered || conflict.why == Why::unordered_async;
   if (unordered && is_same_line(conflict.write_before, conflict.first_site))
     conflict.why = conflict.why == Why::unordered ? Why::overwritten : Why::overwritten_or_before;
-  OwnLine first = own_line_of(conflict.first_site), second = own_line_of(conflict.second_site);
-  for (OwnLine* const line : {&first, &second})
-    std::erase_if(line->operands, [&](const std::string& operand) {
-      return holds_byte_ && !holds_byte_(operand, conflict.block, conflict.offset);
-    });
-  const std::string operand = shared_operand(first, second);
+  const Words words = words_of(conflict);
+  std::string what_happened = describe(conflict), why;
+  if (explain_unordered_) {
+    Unordered pair = unordered_of(conflict, words);
+    pair.retell = [&](const char* told) { what_happened = told; };
+    why = explain_unordered_(pair);
+  }
   // Several calls of one copying function look alike.
   const auto place_of = [](const OwnLine& line, const std::string& what) {
     return line.caller.empty() || (what != "cp.async" && what != "store")
                ? line.place
                : line.place + ", called from " + line.caller + ",";
   };
-  const std::string first_what = what_is_done(conflict.first_site, conflict.first_writes),
-                    second_what = what_is_done(conflict.second_site, conflict.second_writes);
-  // Who completes on a barrier, or waits for it, uses it.
-  const bool is_of_barrier = first_what == "mbarrier.init" || second_what == "mbarrier.init";
-  const auto verb = [&](bool writes) { return writes ? "writes" : is_of_barrier ? "uses" : "reads"; };
   const std::string name = name_of_byte(conflict.offset);
-  const unsigned first_thread = thread_of(conflict.first_agent, conflict.first_epoch),
-                 second_thread = thread_of(conflict.second_agent, conflict.second_epoch);
-  const bool first_is_operation = conflict.first_agent >= thread_count_;
-  std::string what_happened = describe(conflict), why;
-  if (explain_unordered_) {
-    const unsigned writer = conflict.first_writes ? conflict.first_agent : conflict.second_agent;
-    why = explain_unordered_(
-        {first_thread,
-         second_thread,
-         epoch_of(conflict.first_agent, conflict.first_epoch),
-         epoch_of(conflict.second_agent, conflict.second_epoch),
-         first_is_operation,
-         conflict.second_agent >= thread_count_,
-         conflict.why == Why::early_read ||
-             (conflict.why == Why::early_read_later && !conflict.second_only_relies),
-         conflict.first_writes,
-         conflict.why == Why::two_writes,
-         conflict.why == Why::overwritten,
-         conflict.why == Why::no_proxy_fence,
-         first_what,
-         second_what,
-         writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : "",
-         conflict.offset,
-         conflict.block,
-         [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); },
-         [&] {
-           return reads_of_other_warps(conflict.first_writes ? conflict.second_site : conflict.first_site,
-                                       conflict.block);
-         },
-         [&] { return landed_and_unread(conflict); },
-         may_write_before_issue(conflict),
-         [&](const char* told) { what_happened = told; }});
-  }
-
-  std::string text =
-      fmt::format("race in shared memory of block {} at {}{}: {}\n  {} {} ({}), {} {} ({})", conflict.block,
-                  name, operand.empty() || name.rfind(operand, 0) == 0 ? "" : " (" + operand + ")",
-                  what_happened, place_of(first, first_what), verb(conflict.first_writes), first_what,
-                  place_of(second, second_what), verb(conflict.second_writes), second_what);
-  if (conflict.why == Why::two_writes)
-    text += first_thread == second_thread
-                ? ": both of " + describe_(first_thread)
-                : ": of " + describe_(first_thread) + " and " + describe_(second_thread);
-  if (explain_unordered_) {
-    if (!why.empty()) text += ": " + why;
-    // As in global memory. A store_async is a store, too.
-    const bool are_stores = first_is_operation ? first_what == "store_async" && second_what == first_what
-                                               : conflict.second_agent < thread_count_;
-    if (why.empty() && conflict.why == Why::two_writes && first_thread != second_thread && are_stores &&
-        is_same_line(conflict.first_site, conflict.second_site))
-      text += ": should each store elements of its own?";
-  }
-  if (conflict.first_writes != conflict.second_writes &&
-      !((conflict.first_site | conflict.second_site) & kEngineSite) &&
-      is_same_line(conflict.first_site, conflict.second_site))
-    text +=
-        "; of an element that the line updates for several threads, as count[i]++ does, no barrier makes "
-        "that right, but atomicAdd";
-  // What reads by itself may have been issued before the write, and reads on until somebody has waited for
-  // it. A copy that is read before it lands may have been issued before the read.
-  const bool second_goes_on =
-      conflict.second_agent >= thread_count_ &&
-      ((conflict.first_writes && !conflict.second_writes) || conflict.why == Why::early_read);
-  const char* const use = is_of_barrier ? "a use of the barrier" : nullptr;
-  text += fmt::format("\n  {} {} at {}\n  {} {} at {}", second_goes_on ? "both:" : "first",
-                      describe_agent(conflict.first_agent, conflict.first_epoch, conflict.first_writes,
-                                     conflict.first_site, conflict.first_writes ? nullptr : use),
-                      describe_site(conflict.first_site), second_goes_on ? "and  " : "then ",
-                      describe_agent(conflict.second_agent, conflict.second_epoch, conflict.second_writes,
-                                     conflict.second_site, conflict.second_writes ? nullptr : use),
-                      describe_site(conflict.second_site));
-  report_(text);
+  const bool needs_no_operand = words.operand.empty() || name.rfind(words.operand, 0) == 0;
+  report_(fmt::format("race in shared memory of block {} at {}{}: {}\n  {} {} ({}), {} {} ({})",
+                      conflict.block, name, needs_no_operand ? "" : " (" + words.operand + ")", what_happened,
+                      place_of(words.first, words.first_what), words.verb(conflict.first_writes),
+                      words.first_what, place_of(words.second, words.second_what),
+                      words.verb(conflict.second_writes), words.second_what) +
+          advice_of(conflict, words, why) + both_accesses(conflict, words));
 }
 
 }  // namespace cpu_device

@@ -308,7 +308,12 @@ class RaceChecker {
   void drop_reads(Cell& cell, Condition is_dropped);
 
   uint32_t epoch_of(unsigned agent, uint32_t epoch) const;
+  struct Words;
   void report(Conflict);
+  Words words_of(const Conflict&) const;
+  Unordered unordered_of(const Conflict&, const Words&) const;
+  std::string advice_of(const Conflict&, const Words&, const std::string& why) const;
+  std::string both_accesses(const Conflict&, const Words&) const;
   bool may_write_before_issue(const Conflict&) const;
   std::string describe(const Conflict&) const;
   std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site,

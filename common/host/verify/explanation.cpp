@@ -61,7 +61,10 @@ class Explainer {
     if (text.empty()) text = explain_by_counts_of_tiles();
     if (text.empty()) text = explain_by_step_along_k();
     if (text.empty()) text = explain_by_repeated_part();
-    if (text.empty()) text = explain_by_operand();
+    if (text.empty()) text = explain_by_pitch();
+    if (text.empty()) text = explain_by_transposition();
+    if (text.empty()) text = explain_by_exchanged_coordinates();
+    if (text.empty()) text = explain_by_shift();
     if (text.empty()) text = explain_by_added_tile();
     if (text.empty()) text = explain_by_sums_of_other_tile();
     if (text.empty()) text = explain_by_other_tile_of_c();
@@ -478,24 +481,31 @@ class Explainer {
         matrix, kTileWidth - 1, step ? fmt::format(", {} {} each time", step, further) : "", along_k);
   }
 
-  /// Elements of A or B are taken from other places: with another pitch, transposed, or of rows (columns)
-  /// some places away.
-  std::string explain_by_operand() {
+  /// The i-th factor of a wrong element's sum, of A or of B.
+  using Factor = std::function<double(const WrongElement&, int64_t)>;
+
+  Factor right_a() const {
+    return [this](const WrongElement& e, int64_t i) {
+      return element(a_, e.row, i, shape_.m, shape_.k, shape_.k);
+    };
+  }
+  Factor right_b() const {
+    return [this](const WrongElement& e, int64_t i) {
+      return element(b_, i, e.column, shape_.k, shape_.n, shape_.n);
+    };
+  }
+  /// Whether these factors give every wrong element.
+  bool makes_all(const Factor& a, const Factor& b) {
+    return is_made_by([=, this](const WrongElement& e) {
+      double sum = 0;
+      for (int64_t i = 0; i < shape_.k; ++i) sum += a(e, i) * b(e, i);
+      return sum;
+    });
+  }
+
+  /// The pitch of A or B is another one.
+  std::string explain_by_pitch() {
     const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
-    using Element = std::function<double(const WrongElement&, int64_t)>;
-    const Element right_a = [=, this](const WrongElement& e, int64_t i) {
-      return element(a_, e.row, i, m, k, k);
-    };
-    const Element right_b = [=, this](const WrongElement& e, int64_t i) {
-      return element(b_, i, e.column, k, n, n);
-    };
-    const auto makes_all = [&](const Element& a, const Element& b) {
-      return is_made_by([=](const WrongElement& e) {
-        double sum = 0;
-        for (int64_t i = 0; i < k; ++i) sum += a(e, i) * b(e, i);
-        return sum;
-      });
-    };
     const auto pitches = [&](int64_t right) {
       std::vector<std::pair<std::string, int64_t>> all;
       for (const auto& [name, pitch] : {std::pair<const char*, int64_t>{"M", m}, {"N", n}, {"K", k}})
@@ -504,7 +514,7 @@ class Explainer {
     };
     for (const bool is_cut : {false, true}) {  // at the pitch, as at an edge
       for (const auto& [name, pitch] : pitches(n))
-        if (makes_all(right_a, [=, this, p = pitch](const WrongElement& e, int64_t i) {
+        if (makes_all(right_a(), [=, this, p = pitch](const WrongElement& e, int64_t i) {
               return element(b_, i, e.column, is_cut ? n : m * n * k, is_cut ? p : n, p);
             }))
           return fmt::format("B was read with the pitch {}, and its rows are N = {} long", name, n);
@@ -513,24 +523,30 @@ class Explainer {
                 [=, this, p = pitch](const WrongElement& e, int64_t i) {
                   return element(a_, e.row, i, is_cut ? k : m * n * k, is_cut ? p : k, p);
                 },
-                right_b))
+                right_b()))
           return fmt::format("A was read with the pitch {}, and its rows are K = {} long", name, k);
     }
-    if (makes_all(right_a,
+    return "";
+  }
+
+  /// A, B or squares of their tiles are transposed.
+  std::string explain_by_transposition() {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+    if (makes_all(right_a(),
                   [=, this](const WrongElement& e, int64_t i) { return element(b_, e.column, i, k, n, n); }))
       return "B was read transposed";
     if (makes_all([=, this](const WrongElement& e, int64_t i) { return element(a_, i, e.row, m, k, k); },
-                  right_b))
+                  right_b()))
       return "A was read transposed";
     // Squares, or all of a tile that is a square.
     for (const int64_t width : {8, 16, 32, 64, 128}) {
       const auto exchanged = [=](int64_t to, int64_t from) { return to / width * width + from % width; };
       for (const bool is_a : {true, false})
-        if (makes_all(is_a ? Element([=, this](const WrongElement& e, int64_t i) {
+        if (makes_all(is_a ? Factor([=, this](const WrongElement& e, int64_t i) {
                         return element(a_, exchanged(e.row, i), exchanged(i, e.row), m, k, k);
                       })
-                           : right_a,
-                      is_a ? right_b : Element([=, this](const WrongElement& e, int64_t i) {
+                           : right_a(),
+                      is_a ? right_b() : Factor([=, this](const WrongElement& e, int64_t i) {
                         return element(b_, exchanged(i, e.column), exchanged(e.column, i), k, n, n);
                       })))
           return fmt::format(
@@ -538,22 +554,33 @@ class Explainer {
               "column are exchanged where its tile is read from shared memory, or where it is stored there",
               width, width, is_a ? "A" : "B");
     }
-    // A box of A begins at a tile's row and a K tile, one of B at a K tile and a panel of columns.
+    return "";
+  }
+
+  /// A box of A begins at a tile's row and a K tile, one of B at a K tile and a panel of columns.
+  std::string explain_by_exchanged_coordinates() {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
     for (const int64_t height : {64, 128, 256})
       if (makes_all(
               [=, this](const WrongElement& e, int64_t i) {
                 const int64_t row = e.row / height * height, column = i / kTileWidth * kTileWidth;
                 return element(a_, column + e.row - row, row + i - column, m, k, k);
               },
-              right_b))
+              right_b()))
         return "A's tiles were loaded from places with row and column exchanged: tma_load takes the column "
                "first";
-    if (makes_all(right_a, [=, this](const WrongElement& e, int64_t i) {
+    if (makes_all(right_a(), [=, this](const WrongElement& e, int64_t i) {
           const int64_t row = i / kTileWidth * kTileWidth, column = e.column / kTileWidth * kTileWidth;
           return element(b_, column + i - row, row + e.column - column, k, n, n);
         }))
       return "B's tiles were loaded from places with row and column exchanged: tma_load takes the column "
              "first";
+    return "";
+  }
+
+  /// Rows of A, or columns of B, of some places away.
+  std::string explain_by_shift() {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
     for (int64_t away = kChunk; away < std::max(m, n) && away <= kMostAway; away += kChunk)
       for (const int64_t by : {-away, away}) {
         if (away % kTileWidth == 0) continue;  // perhaps a tile of C: see explain_by_other_tile_of_c
@@ -562,7 +589,7 @@ class Explainer {
         constexpr const char* kText =
             "C holds what belongs {} {} {}: the {} is off where {} is loaded or multiplied, or where the "
             "sums are {}stored";
-        if (makes_all(right_a, [=, this](const WrongElement& e, int64_t i) {
+        if (makes_all(right_a(), [=, this](const WrongElement& e, int64_t i) {
               return element(b_, i, e.column + by, k, n, n);
             })) {
           columns_left_ = -by;
@@ -571,7 +598,7 @@ class Explainer {
         }
         if (makes_all(
                 [=, this](const WrongElement& e, int64_t i) { return element(a_, e.row + by, i, m, k, k); },
-                right_b))
+                right_b()))
           return fmt::format(kText, away, "rows", by < 0 ? "further up" : "further down", "row", "A",
                              staged_or_);
       }
