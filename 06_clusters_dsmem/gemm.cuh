@@ -54,7 +54,7 @@ struct SharedStorage {
 };
 
 // [load_tiles]
-/// One thread keeps the ring full: it loads its block's tiles of A, and its rows of B for both blocks.
+/// The loader: one thread loads its block's tiles of A, and its rows of B for both blocks.
 template <class Smem>
 __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, Walk walk, int k_steps) {
   const uint16_t receivers = 0b11 << block_k() * kBlocksM;  // a bit for each rank
@@ -137,7 +137,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, Walk walk, int k_steps
   }
 }
 
-/// One thread sends what is staged to global memory.
+/// The storer: one thread sends what is staged to global memory.
 template <class Smem>
 __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, Walk walk) {
   Consumer pipe_cs(smem.pipe_cs);

@@ -38,7 +38,7 @@ struct SharedStorage {
 };
 
 // [load_tiles]
-/// One thread fills the slot, step after step.
+/// The loader: one thread fills the slot, step after step.
 template <class Smem>
 __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, TileIndex tile, int k_steps) {
   const int first_row = tile.row * kTile.m, first_column = tile.column * kTile.n;

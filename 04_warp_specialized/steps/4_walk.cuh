@@ -40,7 +40,7 @@ struct SharedStorage {
 };
 
 // [load_tiles]
-/// One thread fills the slot, step after step.
+/// The loader: one thread fills the slot, step after step.
 template <class Smem>
 __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk, int k_steps) {
   Producer pipe_lc(smem.pipe_lc);

@@ -41,7 +41,7 @@ struct SharedStorage {
 };
 
 // [load_tiles]
-/// One thread keeps the ring full.
+/// The loader: one thread keeps the ring full.
 template <class Smem>
 __device__ __forceinline__ void load_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk, int k_steps) {
   Producer pipe_lc(smem.pipe_lc);
@@ -84,7 +84,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_s
   }
 }
 
-/// One thread sends what is staged to global memory.
+/// The storer: one thread sends what is staged to global memory.
 template <class Smem>
 __device__ __forceinline__ void store_tiles(Smem& smem, const TensorMaps& maps, TileWalk walk) {
   Consumer pipe_cs(smem.pipe_cs);

@@ -22,7 +22,7 @@
 namespace lesson06::any_shape {
 using namespace ladder;
 
-/// One thread keeps the ring full. It loads some rows of the tiles of A and B for all blocks that receive
+/// The loader: one thread loads some rows of the tiles of A and B for all blocks that receive
 /// them, and expects the bytes of all rows: other blocks load the rest.
 template <class Shape>
 __device__ __forceinline__ void load_tiles(SharedStorage<Shape>& smem, const Maps& maps,
@@ -92,7 +92,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage<Shape>& smem, const 
   sums.wait_until_read();
 }
 
-/// One thread sends what is staged to global memory.
+/// The storer: one thread sends what is staged to global memory.
 template <class Shape>
 __device__ __forceinline__ void store_tiles(SharedStorage<Shape>& smem, const Maps& maps,
                                             const typename Shape::Walk& walk) {
