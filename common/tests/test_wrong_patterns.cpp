@@ -113,7 +113,7 @@ TEST_CASE("Elements that were never written are told from sums of something that
   CHECK_THAT(complaint_if(in_one_tile, never_written),
              ContainsSubstring("; 4096 were never written, or are copies of what was not"));
   CHECK_THAT(complaint_if(in_one_tile, ladder::to_bf16(NAN)),
-             ContainsSubstring("; 4096 are sums of something that is nan"));
+             ContainsSubstring("; 4096 were written, and are nan"));
   CHECK_THAT(complaint_if([](int, int column) { return column >= 128; }, never_written),
              ContainsSubstring("no thread wrote the columns from 128 on: does the grid have a block for"));
   // A whole tile is not asked for so, nor more than one.
@@ -163,6 +163,17 @@ TEST_CASE("Tiles of which rows and columns are exchanged are asked about where j
   CHECK_THAT(complaint_from(256), !ContainsSubstring("partly filled"));
   CHECK_THAT(complaint_from(384), !ContainsSubstring(question));
   CHECK_THAT(complaint_from(512), ContainsSubstring("partly filled tile?"));
+  CHECK_THAT(complaint_from(512), !ContainsSubstring(question));
+  // Both leave out the same of two tiles, the second partly filled, beside one.
+  std::vector<__nv_bfloat16> c(40 * 136, ladder::to_bf16(1));
+  for (int i = 0; i < 40 * 136; ++i)
+    if (i % 136 >= 128) std::memset(static_cast<void*>(&c[i]), 0xff, sizeof c[i]);
+  ladder::Reference narrow{{40, 136, 1}, {}, std::vector<double>(40 * 136, 1.0)};
+  for (int row = 0; row < 40; ++row) narrow.rows.push_back(row);
+  const std::string both = ladder::compare_exact(narrow, c, "test").complaint;
+  CHECK_THAT(both,
+             ContainsSubstring("partly filled tile? Or, as those before are as many tiles as lie along the "
+                               "other side: are rows and columns of tiles exchanged?"));
 }
 
 TEST_CASE(
@@ -657,6 +668,22 @@ TEST_CASE("An operand that is read with another pitch, transposed or from the wr
     return k < g.m ? size_t(k) * g.k + row : size_t(-1);
   };
   CHECK_THAT(mistaken.complaint(), ContainsSubstring("A was read transposed"));
+}
+
+TEST_CASE("Tiles that are swizzled where they are stored or where they are read, but not both, are named") {
+  const auto swizzled = [](int row, int column) { return column ^ (row % 8 * 8); };
+  Mistaken of_a, of_b;
+  of_a.of_a = [=](const ladder::Gemm& g, int row, int k) {
+    return swizzled(row, k) < g.k ? size_t(row) * g.k + swizzled(row, k) : size_t(-1);
+  };
+  of_b.of_b = [=](const ladder::Gemm& g, int column, int k) {
+    return swizzled(k, column) < g.n ? size_t(k) * g.n + swizzled(k, column) : size_t(-1);
+  };
+  const std::string a = of_a.complaint(), b = of_b.complaint();
+  CHECK_THAT(a,
+             ContainsSubstring("tiles of A are swizzled where they are stored and not where they are read"));
+  CHECK_THAT(b,
+             ContainsSubstring("tiles of B are swizzled where they are stored and not where they are read"));
 }
 
 TEST_CASE("Squares of an operand that are multiplied transposed are named") {

@@ -64,6 +64,7 @@ class Explainer {
     if (text.empty()) text = explain_by_pitch();
     if (text.empty()) text = explain_by_transposition();
     if (text.empty()) text = explain_by_exchanged_coordinates();
+    if (text.empty()) text = explain_by_swizzle();
     if (text.empty()) text = explain_by_shift();
     if (text.empty()) text = explain_by_added_tile();
     if (text.empty()) text = explain_by_sums_of_other_tile();
@@ -575,6 +576,28 @@ class Explainer {
         }))
       return "B's tiles were loaded from places with row and column exchanged: tma_load takes the column "
              "first";
+    return "";
+  }
+
+  /// The rows of a tile have eight chunks, and in row r chunk c lies at place c ^ (r % 8), or is taken from
+  /// there, but not both.
+  std::string explain_by_swizzle() {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+    const auto swizzled = [](int64_t row, int64_t column) { return column ^ (row % kChunksPerRow * kChunk); };
+    constexpr const char* kText =
+        "tiles of {} are swizzled where they are stored and not where they are read, or the other way round: "
+        "in rows "
+        "1 to 7 of every 8, chunks of 16 bytes are exchanged";
+    if (makes_all([=, this](const WrongElement& e,
+                            int64_t i) { return element(a_, e.row, swizzled(e.row, i), m, k, k); },
+                  right_b()))
+      return fmt::format(kText, "A");
+    if (makes_all(right_a(), [=, this](const WrongElement& e, int64_t i) {
+          return element(b_, i, swizzled(i, e.column), k, n, n);
+        }))
+      return fmt::format(kText, "B");
+    if (is_made_by([=, this](const WrongElement& e) { return product_at(e.row, swizzled(e.row, e.column)); }))
+      return fmt::format(kText, "C");
     return "";
   }
 

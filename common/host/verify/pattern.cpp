@@ -154,17 +154,19 @@ std::string WrongElements::describe_unwritten_edge(const Range& rows, const Rang
   if (!is_whole) return "";
   // A question only where its mistake leaves out just these.
   const auto ends_early = [](const char* what, int64_t first, int64_t size, int64_t other_size) {
-    std::string question;
+    bool is_last = false, is_exchanged = false;
     for (const int64_t width : kTileWidths) {
-      if (width >= kTile && first == (other_size + width - 1) / width * width && size - first > width)
-        question =
-            ": those before are as many tiles as lie along the other side: are rows and columns of tiles "
-            "exchanged?";
-      if (first % width == 0 && size - first < width) {
-        question = ": does the grid have a block for the last, partly filled tile?";
-        break;
-      }
+      is_last = is_last || (first % width == 0 && size - first < width);
+      const bool are_as_many = first == (other_size + width - 1) / width * width;
+      is_exchanged = is_exchanged || (width >= kTile && are_as_many && size - first != width);
     }
+    constexpr const char* kExchanged =
+        "those before are as many tiles as lie along the other side: are rows and columns of tiles exchanged";
+    const std::string question =
+        is_last ? std::string(": does the grid have a block for the last, partly filled tile") +
+                      (is_exchanged ? std::string("? Or, as ") + kExchanged + "?" : "?")
+        : is_exchanged ? fmt::format(": {}?", kExchanged)
+                       : "";
     return fmt::format("no thread wrote the {} from {} on{}; ", what, first, question);
   };
   if (rows.first == 0 && rows.last == m - 1 && columns.first > 0 && columns.last == n - 1)
@@ -232,7 +234,7 @@ std::string WrongElements::describe() const {
     text += fmt::format("; {} were never written, or are copies of what was not{}", unwritten_count_,
                         describe_unwritten_part()) +
             ask_for_tiles();
-  if (nan_sum_count()) text += fmt::format("; {} are sums of something that is nan", nan_sum_count());
+  if (nan_sum_count()) text += fmt::format("; {} were written, and are nan", nan_sum_count());
   return text;
 }
 
