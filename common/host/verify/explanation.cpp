@@ -583,7 +583,7 @@ class Explainer {
   /// there, but not both.
   std::string explain_by_swizzle() {
     const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
-    const auto swizzled = [](int64_t row, int64_t column) { return column ^ (row % kChunksPerRow * kChunk); };
+    const auto swizzled = [](int64_t row, int64_t column) { return column ^ (row % 8 * kChunk); };
     constexpr const char* kText =
         "tiles of {} are swizzled where they are stored and not where they are read, or the other way round: "
         "in rows "
