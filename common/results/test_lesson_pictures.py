@@ -39,7 +39,7 @@ class FromSources(unittest.TestCase):
             self.assertEqual([sources.place(row, chunk) for chunk in range(8)], [chunk ^ row % 8 for chunk in range(8)])
 
     def test_the_elements_that_lesson_02_follows_lie_where_its_page_says(self):
-        sources, page = Sources(ROOT), (ROOT / "02_tiled/README.md").read_text(encoding="utf-8")
+        sources, page = Sources(ROOT), (ROOT / "02_tiled/tensor_cores.md").read_text(encoding="utf-8")
         row, column = map(int, re.search(r"Follow row (\d+), column (\d+), and the element below", page).groups())
         chunk, within = divmod(column, sources.constant(Sources.TILE, "kChunk"))
         self.assertIn(f"Both are element {within} of chunk {chunk} ({chunk} × 8 + {within} = {column})", page)
