@@ -29,8 +29,8 @@ README = Budget(words=700, tables=0, rows=0, pictures=1, as_edited=700)  # its p
 LESSON = Budget(words=1300, other_words=350)
 SHORT = replace(LESSON, as_edited=1650)
 HALF = replace(LESSON, words=1000, other_words=250, as_edited=1350)  # of a lesson with two pages
-SHORTER_HALF = replace(HALF, words=900, as_edited=1250)
-LONGER_HALF = replace(HALF, words=1100, as_edited=1550)
+SHORTER_HALF = replace(HALF, words=950, as_edited=1250)
+LONGER_HALF = replace(HALF, words=1100, as_edited=1650)
 # Of all other lessons: SHORT.
 BUDGETS = {"README.md": README, "02_tiled/README.md": SHORTER_HALF, "02_tiled/tensor_cores.md": LONGER_HALF, "06_clusters_dsmem/README.md": HALF,
            "06_clusters_dsmem/split_k.md": HALF, "07_streams/README.md": LESSON}
