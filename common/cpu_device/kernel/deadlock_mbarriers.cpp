@@ -1,0 +1,115 @@
+#include "common/cpu_device/kernel/deadlock_mbarriers.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+
+namespace cpu_device {
+
+bool is_at_mbarrier(const Thread& thread) {
+  const bool waits = thread.wait.kind == WaitKind::mbarrier || thread.wait.kind == WaitKind::poll;
+  return !thread.done && waits && thread.wait.object;
+}
+
+const Mbarrier& mbarrier_of(const Thread& thread) {
+  return *static_cast<const Mbarrier*>(thread.wait.object);
+}
+
+uint64_t seen_by(const Mbarrier& barrier, const Thread& thread) {
+  return barrier.phases_seen.empty() ? 0 : barrier.phases_seen[thread.ids.rank];
+}
+
+bool is_unused(const Mbarrier& barrier) {
+  return !barrier.phase && barrier.arrivals.empty() && !barrier.missing_bytes;
+}
+
+bool is_sibling(const Mbarrier& one, const Mbarrier& other) {
+  const std::string a = name_of(one), b = name_of(other);
+  return one.block == other.block && a.rfind('[') != a.npos &&
+         a.compare(0, a.rfind('['), b, 0, b.rfind('[')) == 0;
+}
+
+std::vector<const Mbarrier*> siblings_of(const Mbarrier& barrier) {
+  std::vector<const Mbarrier*> siblings;
+  for (const auto& other : barrier.block->mbarriers)
+    if (is_sibling(barrier, *other)) siblings.push_back(other.get());
+  return siblings;
+}
+
+const Mbarrier* counterpart_in(const Block& block, const Mbarrier& barrier) {
+  const Mbarrier* found = nullptr;
+  for (const auto& other : block.mbarriers)
+    if (other->offset == barrier.offset) found = other.get();  // the last one that was initialised there
+  return found;
+}
+
+const Mbarrier* turn_of_others(const Mbarrier& barrier, const Thread& thread) {
+  if (!other_end(barrier) || !barrier.is_full || thread.block != barrier.block) return nullptr;
+  const auto waits_in_ring = [&](const Thread& one) {
+    const auto& all = barrier.block->mbarriers;
+    return std::any_of(all.begin(), all.end(), [&](const auto& slot) {
+      const bool has_waited = !slot->waits.empty() && slot->waits[one.ids.rank];
+      return has_waited && (slot.get() == &barrier || is_sibling(barrier, *slot));
+    });
+  };
+  for (const Warp& warp : thread.block->warps) {
+    if (warp.index / kWarpgroupWarps == thread.warp->index / kWarpgroupWarps) continue;
+    for (const Thread* const other : warp.lanes) {
+      if (!other || !is_at_mbarrier(*other)) continue;
+      const Mbarrier& turn = mbarrier_of(*other);
+      if (turn.block != barrier.block || !turn.times_arrived.empty() || !is_unused(turn) || other_end(turn) ||
+          waits_in_ring(*other))
+        continue;
+      // There are turns of others, too: this thread has had its own.
+      const auto& all = barrier.block->mbarriers;
+      const bool has_turn = std::any_of(all.begin(), all.end(), [&](const auto& one) {
+        return one.get() != &turn && is_sibling(turn, *one) && !one->waits.empty() &&
+               one->waits[thread.ids.rank];
+      });
+      if (has_turn) return &turn;
+    }
+  }
+  return nullptr;
+}
+
+bool has_missed(const Mbarrier& barrier, const Thread& thread) {
+  if (seen_by(barrier, thread) >= barrier.phase || turn_of_others(barrier, thread)) return false;
+  for (size_t other = 0; other < barrier.phases_seen.size(); ++other)
+    if (other / kWarpLanes != thread.ids.rank / kWarpLanes && barrier.phases_seen[other] >= barrier.phase)
+      return false;
+  return true;
+}
+
+bool came(const Mbarrier& barrier, const Thread* thread) {
+  return std::any_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                     [&](const auto& arrival) { return arrival.thread == thread; });
+}
+
+std::vector<const Thread*> absent_from(const Mbarrier& barrier) {
+  std::vector<const Thread*> absent;
+  for (const Mbarrier::Arrival& earlier : with_bytes(barrier.last_arrivals, false))
+    if (!came(barrier, earlier.thread)) absent.push_back(earlier.thread);
+  return absent;
+}
+
+uint32_t blocks_that_share(const Mbarrier& one_of_its_ends) {
+  uint32_t mask = 0;
+  for (const Mbarrier* end : {&one_of_its_ends, other_end(one_of_its_ends)})
+    if (end)
+      for (const auto* arrivals : {&end->last_arrivals, &end->arrivals})
+        for (const Mbarrier::Arrival& arrival : *arrivals) mask |= arrival.multicast_mask;
+  return mask;
+}
+
+std::string place_of_arrival(const Mbarrier& barrier, const Thread& thread) {
+  for (const auto* arrivals : {&barrier.arrivals, &barrier.last_arrivals})
+    for (const Mbarrier::Arrival& arrival : *arrivals)
+      if (!arrival.bytes &&
+          arrival.thread->ids.rank / kWarpgroupThreads == thread.ids.rank / kWarpgroupThreads)
+        return " (" + own_place(arrival.where) + ")";
+  return "";
+}
+
+}  // namespace cpu_device

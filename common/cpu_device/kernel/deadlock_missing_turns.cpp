@@ -1,0 +1,109 @@
+/// @file
+/// Why a thread waits for a phase that has ended, for a turn that nobody passes on, or for a slot that is
+/// empty.
+#include <algorithm>
+
+#include "common/cpu_device/kernel/deadlock_mbarriers.hpp"
+#include "common/cpu_device/kernel/deadlock_missing.hpp"
+#include "common/cpu_device/kernel/deadlock_words.hpp"
+#include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/wait_graph.hpp"
+
+namespace cpu_device {
+namespace {
+
+/// Those who release a slot wait for it like those who fill it, and those of another pipeline do not come.
+std::string wrong_pipeline(const WaitGraph& graph, const Mbarrier& barrier,
+                           const std::vector<const Thread*>& those) {
+  if (!other_end(barrier) || barrier.is_full) return "";
+  const auto releases = [&](const Thread* thread) { return !place_of_arrival(barrier, *thread).empty(); };
+  if (!std::all_of(those.begin(), those.end(), releases)) return "";
+  for (const WaitGraph::Node& node : graph.nodes()) {
+    const Thread& waits = *node.waiting.front();
+    if (!is_at_mbarrier(waits)) continue;
+    const Mbarrier& other = mbarrier_of(waits);
+    if (!is_unused(other) || !other_end(other) || !other.is_full || is_sibling(barrier, other)) continue;
+    const bool several = are_several(names_of(those));
+    return names_of(those) + (several ? " release " : " releases ") + name_of(barrier) +
+           place_of_arrival(barrier, *those.front()) + (several ? " themselves" : " itself") +
+           "; nobody has ever arrived at " + name_of(other) + ", for which " + names_of(node.waiting) +
+           (are_several(names_of(node.waiting)) ? " wait" : " waits") + ": is this the wrong pipeline?";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string why_of_missed(const WaitGraph& graph, const Mbarrier& barrier, const Thread& late) {
+  const uint64_t seen = seen_by(barrier, late);
+  std::vector<const Thread*> those, others;
+  for (const Thread* thread : graph.root()->waiting)
+    if (seen_by(barrier, *thread) == seen) those.push_back(thread);
+  const std::string names = names_of(those);
+  if (const std::string ring = explain_restarted_ring(*late.block, &late, &late); !ring.empty()) return ring;
+  if (const std::string early = explain_early_release(barrier); !early.empty() && !barrier.is_full)
+    return early;
+  for (const std::string& pipeline : {wrong_pipeline(graph, barrier, those), explain_wrong_pipeline(barrier)})
+    if (!pipeline.empty()) return pipeline;
+  for (const Thread* thread : graph.threads())
+    if (thread->block == late.block && seen_by(barrier, *thread) > seen) others.push_back(thread);
+  if (const std::string left = explain_left_behind(barrier, those); !left.empty()) return left;
+  if ((barrier.phase - seen) % 2 && !seen && barrier.phase == 1)
+    return print("wrong parity, %u, or an arrival too early: ", static_cast<unsigned>(late.wait.argument)) +
+           names + " did not wait for phase 0, of parity 0, which has ended with the arrivals of" +
+           list(with_bytes(barrier.last_arrivals, false));
+  if (!others.empty())
+    return names +
+           print(" did not wait for phases %llu to %llu, ", static_cast<unsigned long long>(seen),
+                 static_cast<unsigned long long>(barrier.phase - 1)) +
+           names_of(others) + " did for some: is this slot, at this step, for others?";
+  if ((barrier.phase - seen) % 2)
+    return print("wrong parity, %u: ", static_cast<unsigned>(late.wait.argument)) + names +
+           print(" must wait for phase %llu, of parity %u, which has ended; phase %llu comes after it",
+                 static_cast<unsigned long long>(barrier.phase - 1),
+                 static_cast<unsigned>((barrier.phase - 1) % 2),
+                 static_cast<unsigned long long>(barrier.phase));
+  return names +
+         print(" came too late: phases %llu to %llu ended before", static_cast<unsigned long long>(seen),
+               static_cast<unsigned long long>(barrier.phase - 1)) +
+         explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
+}
+
+std::string why_of_turn(const WaitGraph& graph, const Mbarrier& turn) {
+  const std::string text = "nobody has ever arrived there";
+  const Thread& served = *graph.served()->waiting.front();
+  for (const Mbarrier* other : siblings_of(turn)) {
+    std::vector<const Thread*> those;
+    for (const Thread* thread : graph.threads())
+      if (has_ever_arrived(*other, *thread) && !other->waits.empty() && other->waits[thread->ids.rank])
+        those.push_back(thread);
+    if (those.empty()) continue;
+    const std::string who = names_of(those);
+    return text + "; " + who + " arrived " + times(other->times_arrived[those.front()->number]) + " at " +
+           name_of(*other) + place_of_arrival(*other, *those.front()) +
+           (are_several(who) ? ", for which they wait themselves: should they arrive at "
+                             : ", for which it waits itself: should it arrive at ") +
+           name_of(turn) + "?";
+  }
+  const std::string who = names_of(graph.served()->waiting), late = names_of(graph.root()->waiting);
+  for (const Mbarrier* other : siblings_of(turn))
+    if (const auto& [thread, where, phase] = other->early_pass;
+        thread && !other->phase && other != &turn && !other->waits.empty() && other->waits[served.ids.rank])
+      return text + "; the wait of " + who + " for " + name_of(*other) + " (" + own_place(where) +
+             ") had parity 1, which passes at once: should the first turn be that of " + late +
+             "? Phase 0 of " + name_of(mbarrier_of(served)) + ", for which nobody has waited, " +
+             (are_several(who) ? "they have" : "it has") + " left to others";
+  return text;
+}
+
+std::string why_of_new_slot(const WaitGraph& graph, const Mbarrier& barrier) {
+  const unsigned parity = graph.root()->waiting.front()->wait.argument;
+  const Mbarrier* const full = other_end(barrier);
+  const std::string readers = names_of(graph.node_of(full)->waiting);
+  return print("the slot is new, and empty: the first wait for it must have parity %u, and has %u; ",
+               1 - parity, parity) +
+         readers + (are_several(readers) ? " wait for " : " waits for ") + name_of(*full);
+}
+
+}  // namespace cpu_device
