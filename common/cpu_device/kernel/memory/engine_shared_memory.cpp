@@ -186,6 +186,7 @@ void report_overrun_in_shared_memory(size_t offset, size_t bytes, bool write, co
 }
 
 uint32_t shared_address(const void* pointer, Location where) {
+  CPU_DEVICE_NOTE_CALL(where);
   return kSharedWindowBase + shared_offset(this_thread(where), pointer, 0, "shared_address", where);
 }
 
