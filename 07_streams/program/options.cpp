@@ -57,7 +57,10 @@ bool read_options(int argc, char** argv, Options& options) {
   arguments.add_option("--batches", batches, "B", "How many batches (default " + batches + ")");
   arguments.add_option("--streams", streams, "S", "Streams that the batches take turns in (default 3)");
   arguments.add_option("--slots", slots, "S", "Slots of pinned memory in each direction (default 6)");
-  if (!cpu) arguments.add_option("--rounds", rounds, "R", "Samples of each measurement (default 5)");
+  if (cpu)
+    arguments.refuse("--rounds", ladder::kOnlyTimedOnGpu);
+  else
+    arguments.add_option("--rounds", rounds, "R", "Samples of each measurement (default 5)");
   arguments.add_option("--data-seed", data_seed, "SEED", "Chooses other sizes and input data");
   arguments.add_option("--json", options.json_path, "PATH", "Write the results to this file");
   arguments.add_option(

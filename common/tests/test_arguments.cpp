@@ -8,12 +8,14 @@
 #include <iostream>
 #include <optional>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/host/base/text.hpp"
 
 using Catch::Matchers::ContainsSubstring;
+using Catch::Matchers::Equals;
 using Catch::Matchers::MessageMatches;
 using ladder::Arguments;
 using ladder::BadArguments;
@@ -109,6 +111,20 @@ TEST_CASE("A command line that does not fit the program is refused, naming the o
   check_refused(arguments, {"03", "--trace", "x", "--trace", "y"}, "--trace");
   check_refused(arguments, {"03", "--load", "soon"}, "--load");
   check_refused(arguments, {"03", "--trace", "x", "--lessons"}, "--trace excludes --lessons");
+}
+
+TEST_CASE("An option that is refused is told why, with a value or without") {
+  bool list = false;
+  Arguments arguments("", "program");
+  arguments.add_flag("--list", list, "");
+  arguments.refuse("--rounds", "only on a GPU");
+  for (const std::vector<const char*>& words :
+       {std::vector<const char*>{"--rounds"}, {"--rounds", "5"}, {"--rounds=5"}, {"--list", "--rounds", "5"}})
+    CHECK_THROWS_MATCHES(parse_words(arguments, words), std::invalid_argument,
+                         MessageMatches(Equals("--rounds: only on a GPU")));
+  check_refused(arguments, {"--rundes", "5"},
+                "--rundes: there is no such option; --help lists what there is");
+  CHECK(parse_words(arguments, {"--list"}));
 }
 
 TEST_CASE("A command has arguments of its own") {

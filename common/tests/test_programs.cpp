@@ -143,6 +143,19 @@ TEST_CASE("Bad arguments of ladder give one line and exit code 2") {
                   "without lessons");
 }
 
+TEST_CASE("On the CPU device options of measurements are refused, as nothing is timed there") {
+  skip_unless_cpu_device();
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"--rounds", "5"},
+                                                {"--sample-ms", "50"},
+                                                {"--inputs", "hot"},
+                                                {"--energy"},
+                                                {"--no-library"}}) {
+    const std::string answer = words[0] + ": only on a GPU: the CPU device measures no time\n";
+    check_bad_input(run_fake(words), answer);
+    check_bad_input(run_climb(words), answer);
+  }
+}
+
 TEST_CASE("A shape that the lesson cannot run gives the lesson's own words and exit code 2") {
   skip_without_device();
   check_bad_input(run_fake({"--shape", "4x3x4"}),

@@ -44,10 +44,8 @@ void add_words(const CLI::App& app, bool are_options, std::vector<std::string>& 
       for (const std::string& name : option->get_lnames()) words.push_back("--" + name);
 }
 
-/// What is said of words that are left over, of which a value may stand behind the option that is wrong.
-/// @param meanings words that nobody may give, and those that they stand for
-std::string not_understood(const CLI::App& app, int argc, const char* const* argv,
-                           const std::map<std::string, std::string>& meanings) {
+/// Of the words that are left over the one that is wrong: a value may stand behind it.
+std::string wrong_word(const CLI::App& app, int argc, const char* const* argv) {
   const std::vector<std::string> left = app.remaining(true);
   const auto is_left = [&](const std::string& word) {
     return std::find(left.begin(), left.end(), word) != left.end();
@@ -57,8 +55,14 @@ std::string not_understood(const CLI::App& app, int argc, const char* const* arg
     if (is_left(argv[i])) wrong = argv[i];
   for (int i = argc; i-- > 1;)
     if (argv[i][0] == '-' && is_left(argv[i])) wrong = argv[i];
-  const bool is_option = wrong.rfind('-', 0) == 0;
-  const std::string name = wrong.substr(0, wrong.find('='));
+  return wrong.substr(0, wrong.find('='));
+}
+
+/// What is said of a word that the program does not have.
+/// @param meanings words that nobody may give, and those that they stand for
+std::string not_understood(const CLI::App& app, const std::string& name,
+                           const std::map<std::string, std::string>& meanings) {
+  const bool is_option = name.rfind('-', 0) == 0;
   std::vector<std::string> words;
   add_words(app, is_option, words);
   for (const auto& [word, meant] : meanings)
@@ -124,6 +128,8 @@ void Arguments::exclude(const std::string& name, const std::string& other) {
 
 void Arguments::suggest(const std::string& word, const std::string& meant) { meanings_[word] = meant; }
 
+void Arguments::refuse(const std::string& name, const std::string& why) { refused_[name] = why; }
+
 void Arguments::set_footer(const std::string& text) { app_->footer(text); }
 
 Arguments Arguments::add_command(const std::string& name, const std::string& help) {
@@ -139,7 +145,10 @@ bool Arguments::parse(int argc, const char* const* argv) {
     app_->exit(help, std::cout, std::cerr);
     return false;
   } catch (const CLI::ExtrasError&) {
-    throw BadArguments(not_understood(*app_, argc, argv, meanings_));
+    const std::string wrong = wrong_word(*app_, argc, argv);
+    if (const auto found = refused_.find(wrong); found != refused_.end())
+      throw std::invalid_argument(wrong + ": " + found->second);
+    throw BadArguments(not_understood(*app_, wrong, meanings_));
   } catch (const CLI::ParseError& error) {
     throw BadArguments(error.what());
   }

@@ -52,12 +52,16 @@ class Arguments {
   /// Who gives `word`, or one like it, which there is not, is asked whether it is `meant`: "--timeline" for
   /// "--trace".
   void suggest(const std::string& word, const std::string& meant);
+  /// Who gives the option `name`, which there is not, is told why. Nothing else is said of it, as --help does
+  /// not list it.
+  void refuse(const std::string& name, const std::string& why);
   /// What --help ends with.
   void set_footer(const std::string& text);
   /// The first word may be this name; then what follows are arguments of the command's own.
   Arguments add_command(const std::string& name, const std::string& help);
 
-  /// Reads argv. @returns false if that was all, as with --help. @throws BadArguments
+  /// Reads argv. @returns false if that was all, as with --help. @throws BadArguments, or
+  /// std::invalid_argument for an option that is refused
   bool parse(int argc, const char* const* argv);
   /// After parsing: was the option given?
   bool has(const std::string& name) const;
@@ -69,6 +73,7 @@ class Arguments {
 
   std::shared_ptr<CLI::App> app_;
   std::map<std::string, std::string> meanings_;
+  std::map<std::string, std::string> refused_;  ///< options, and why
 };
 
 }  // namespace ladder

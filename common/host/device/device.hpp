@@ -28,6 +28,9 @@ struct DeviceInfo {
 /// True if this build runs kernels on the emulator in common/cpu_device.
 bool on_cpu_device();
 
+/// What the CPU device answers to an option of measurements.
+inline constexpr const char* kOnlyTimedOnGpu = "only on a GPU: the CPU device measures no time";
+
 /// @throws BadInput, which says what to do, if this is a GPU build and there is no GPU, or none of the
 /// build's code runs on it.
 void require_device();

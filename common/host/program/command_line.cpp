@@ -38,23 +38,7 @@ void CommonOptions::add_to(Arguments& arguments) {
   arguments.add_flag(
       "--no-verify", [this] { comparison.verify = false; }, "Do not compare the results with fp64");
   arguments.add_option("--data-seed", data_seed_, "SEED", "Chooses other input data");
-  if (!on_cpu_device())
-    arguments.add_flag(
-        "--no-library", [this] { with_library = false; },
-        "Do not run cuBLAS beside it, for profilers and sanitizers");
-  if (!on_cpu_device()) arguments.add_option("--rounds", rounds_, "R", "Samples of each measurement");
-  if (!on_cpu_device())
-    arguments.add_option("--sample-ms", sample_ms_, "MS",
-                         "How long a sample is, and how long the GPU runs the same untimed before it");
-  if (!on_cpu_device())
-    arguments.add_option(
-        "--inputs", inputs_, "CHOICE",
-        "Where timed launches find A and B: cold, in global memory (default), or hot, in the L2 "
-        "cache if they fit; zeros, to see what bits cost that do not switch");
-  if (!on_cpu_device())
-    arguments.add_flag(
-        "--energy", [this] { comparison.energy = true; },
-        "Measure joules a launch, which takes 1.3 s more for each kernel and size");
+  add_timing_options(arguments);
   arguments.add_option("--json", json_path, "PATH", "Write the results to this file");
   arguments.add_option("--a", files.a, "A.npy", "Multiply matrices of your own: A, an .npy file");
   arguments.add_option("--b", files.b, "B.npy", "B, also an .npy file");
@@ -63,6 +47,27 @@ void CommonOptions::add_to(Arguments& arguments) {
   arguments.add_flag("--bf16-as-uint16", files.uint16_is_bf16,
                      "Take elements of A and B that their files call uint16 as the bits of bf16");
   execution_.add_to(arguments);
+}
+
+void CommonOptions::add_timing_options(Arguments& arguments) {
+  if (on_cpu_device()) {
+    for (const char* const name : {"--no-library", "--rounds", "--sample-ms", "--inputs", "--energy"})
+      arguments.refuse(name, kOnlyTimedOnGpu);
+    return;
+  }
+  arguments.add_flag(
+      "--no-library", [this] { with_library = false; },
+      "Do not run cuBLAS beside it, for profilers and sanitizers");
+  arguments.add_option("--rounds", rounds_, "R", "Samples of each measurement");
+  arguments.add_option("--sample-ms", sample_ms_, "MS",
+                       "How long a sample is, and how long the GPU runs the same untimed before it");
+  arguments.add_option(
+      "--inputs", inputs_, "CHOICE",
+      "Where timed launches find A and B: cold, in global memory (default), or hot, in the L2 "
+      "cache if they fit; zeros, to see what bits cost that do not switch");
+  arguments.add_flag(
+      "--energy", [this] { comparison.energy = true; },
+      "Measure joules a launch, which takes 1.3 s more for each kernel and size");
 }
 
 void CommonOptions::check() {

@@ -30,6 +30,9 @@ class CommonOptions {
   FileNames files;           ///< all empty: problems are made up
 
  private:
+  /// Those of measurements: the CPU device, which has none, says so to who gives one.
+  void add_timing_options(Arguments& arguments);
+
   std::vector<std::string> size_texts_, shape_texts_;
   std::string rounds_, sample_ms_, data_seed_, inputs_;
   ExecutionOptions execution_;
