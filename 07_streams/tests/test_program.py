@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Tests of the program itself, as a shell runs it: `test_program.py PROGRAM`. Exit code 77: there is no GPU for it."""
 import json
+import os
 import pathlib
 import signal
 import subprocess
@@ -14,8 +15,8 @@ SMALL = ["--shape", "40x64x64", "--batches", "5", "--streams", "2", "--slots", "
 program = None
 
 
-def run(*options):
-    return subprocess.run([program, *options], capture_output=True, text=True, timeout=600)
+def run(*options, **environment):
+    return subprocess.run([program, *options], capture_output=True, text=True, timeout=600, env={**os.environ, **environment})
 
 
 class Program(unittest.TestCase):
@@ -43,6 +44,16 @@ class Program(unittest.TestCase):
                                (["--shape", "8x8x9"], "k = 9: must be a multiple of 8")):
             result = run(*options)
             self.assertEqual(result.returncode, EXIT_BAD_INPUT, options)
+            self.assertIn(words, result.stderr)
+            self.assertEqual(result.stderr.count("\n"), 1)
+
+    def test_the_cpu_device_times_nothing_and_has_no_memory_to_waste(self):
+        if "CPU device" not in run(*SMALL).stdout:
+            self.skipTest("a GPU times, and has memory")
+        for options, words in ((["--rounds", "5"], "--rounds: only on a GPU"),
+                               (["--experiment", "fragments"], "MB are free; other programs may hold the rest")):
+            result = run(*options, *SMALL, LADDER_CPU_DEVICE_MIB="8")
+            self.assertEqual(result.returncode, EXIT_BAD_INPUT, result.stderr)
             self.assertIn(words, result.stderr)
             self.assertEqual(result.stderr.count("\n"), 1)
 

@@ -7,13 +7,22 @@
 /// larger`: a buffer grows by a quarter, again and again; the old one is freed when the new one is there.
 /// Afterwards everything is freed, the host waits, and the device says what is gone from all that it had free
 /// before.
+///
+/// The budget of a cache and of a pool is a limit of theirs. For cudaMalloc other allocations fill the device
+/// but for the budget, so that the device itself refuses what does not fit.
+#include <algorithm>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include "07_streams/experiments/memory/caching_allocator.hpp"
 #include "07_streams/experiments/support.hpp"
 #include "07_streams/stream_buffer.hpp"
+#include "common/cuda/device_buffer.hpp"
+#include "common/cuda/error.hpp"
+#include "common/host/base/exit_codes.hpp"
 #include "common/host/base/table.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/device/device.hpp"
@@ -99,7 +108,8 @@ struct Case {
   bool keeps;     ///< whether the allocator should keep memory from others
   Outcome outcome = {};
   double us = 0;
-  size_t kept = 0;  ///< bytes that the device has less than before, when all is freed and waited for
+  size_t kept = 0;    ///< bytes that the device has less than before, when all is freed and waited for
+  size_t filled = 0;  ///< bytes of the device that other allocations hold meanwhile
 };
 
 size_t free_bytes() {
@@ -147,23 +157,59 @@ void play_with_pool(Case& one, const Sizes& size, cudaStream_t stream, uint64_t 
   one.kept = before - std::min(before, free_bytes());
 }
 
-/// cudaMalloc for every request, on a device that has the budget.
+using Memory = ladder::DeviceBuffer<std::byte>;
+
+/// The CPU device writes to memory that it gives, and has half of the machine's: too much to fill, unless
+/// LADDER_CPU_DEVICE_MIB makes it small.
+bool can_be_filled() {
+  constexpr size_t kMostOnCpu = 256 << 20;
+  return !ladder::on_cpu_device() || free_bytes() <= kMostOnCpu;
+}
+
+/// Takes all memory of the device but `left`, to within a piece. The device decides: what its free bytes add
+/// up to need not be what it gives.
+std::vector<Memory> fill_device_but(size_t left, size_t piece) {
+  const Memory kept_free(left);  // until the rest is taken
+  std::vector<Memory> taken;
+  for (size_t bytes = free_bytes(); bytes >= piece;) {
+    try {
+      taken.emplace_back(bytes);
+    } catch (const ladder::OutOfDeviceMemory&) {
+      bytes /= 2;
+    }
+  }
+  return taken;
+}
+
+/// cudaMalloc for every request, on a device that has the budget and no more. Where it cannot be filled, a
+/// counter refuses what is beyond the budget.
 void play_without_cache(Case& one, const Sizes& size, cudaStream_t stream) {
+  const bool device_refuses = can_be_filled();
+  const size_t before_filling = free_bytes();
+  std::vector<Memory> filler;
+  // A piece stays for the driver's own tables: too little for the last request, which is twice as large.
+  if (device_refuses) filler = fill_device_but(size.budget + size.piece, size.piece);
   const size_t before = free_bytes();
-  std::map<void*, size_t> live;
+  one.filled = before_filling - std::min(before_filling, before);
+  std::map<void*, Memory> live;
   size_t used = 0;
-  const auto take = [&](size_t bytes) {
-    void* memory = nullptr;
-    if (used + bytes > size.budget) return memory;
-    CUDA_CHECK(cudaMalloc(&memory, bytes));
-    live[memory] = bytes;
-    used += bytes;
-    return memory;
+  const auto take = [&](size_t bytes) -> void* {
+    if (!device_refuses && used + bytes > size.budget) return nullptr;
+    try {
+      Memory memory(bytes);
+      void* const begin = memory.data();
+      live.emplace(begin, std::move(memory));
+      used += bytes;
+      return begin;
+    } catch (const ladder::OutOfDeviceMemory&) {
+      return nullptr;
+    }
   };
   const auto give = [&](void* memory) {
-    CUDA_CHECK(cudaFree(memory));
-    used -= live.at(memory);
-    live.erase(memory);
+    const auto found = live.find(memory);
+    if (found == live.end()) return;
+    used -= found->second.size();
+    live.erase(found);
   };
   play(one, size, {take, give, [] { return std::optional<size_t>(); }}, stream);
   one.kept = before - std::min(before, free_bytes());
@@ -173,6 +219,9 @@ std::string mb(size_t bytes) { return ladder::fixed(static_cast<double>(bytes) /
 
 void run_fragments(const Context& context) {
   const Sizes size = sizes();
+  if (const size_t free = free_bytes(), needed = size.budget + 2 * size.piece; free < needed)
+    throw ladder::BadInput("fragments: needs " + mb(needed) + " MB of the device's memory, and " + mb(free) +
+                           " MB are free; other programs may hold the rest");
   const ladder::Stream stream = ladder::make_stream();
   // NVIDIA's words on the allocator (developer blog, 2021): where a pool is fragmented, the driver maps what
   // is unused anew, side by side. The CPU device's pools do not.
@@ -214,12 +263,18 @@ void run_fragments(const Context& context) {
         {"free_mb", mb(size.budget - outcome.used)},
         {"largest_free_mb", outcome.largest_free ? mb(*outcome.largest_free) : "-"},
         {"kept_from_others_mb", mb(one.kept)},
-        {"predicted_to_keep", yes(one.keeps)}};
+        {"predicted_to_keep", yes(one.keeps)},
+        {"filled_mb", mb(one.filled)}};
     table.row({one.requests, one.allocator, settings.at("asked_mb"), settings.at("gets_it"),
                settings.at("predicted"), settings.at("free_mb"), settings.at("largest_free_mb"),
                settings.at("kept_from_others_mb")});
     add_result(context, "fragments", {"", settings, {}}, {}, {one.us, one.us, one.us});
   }
+  context.out << "cudaMalloc: "
+              << (can_be_filled()
+                      ? mb(cases.back().filled) + " MB are held meanwhile, so that the device refuses more\n"
+                      : "a counter refuses more, as this device is too large to fill; "
+                        "LADDER_CPU_DEVICE_MIB=64\nmakes it small\n");
   context.out
       << "free: what the budget has and nobody uses, when the last request is made; largest: the largest "
          "free\npiece; kept: what other processes lack when all is freed and the host has waited\n";

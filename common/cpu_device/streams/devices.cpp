@@ -23,8 +23,12 @@ int device_count() {
 int current_device() { return chosen_device; }
 void choose_device(int device) { chosen_device = device; }
 
-/// Half of the machine's memory, shared by all devices.
+/// What LADDER_CPU_DEVICE_MIB says of each device, so that a program can fill one; else half of the machine's
+/// memory, shared by all devices.
 size_t device_bytes() {
+  static const char* const text = std::getenv("LADDER_CPU_DEVICE_MIB");
+  if (const long long mebibytes = text ? std::atoll(text) : 0; mebibytes > 0)
+    return static_cast<size_t>(mebibytes) << 20;
   static const size_t bytes =
       static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) / 2 * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   return bytes / static_cast<size_t>(device_count());
