@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "common/host/program/results.hpp"
 #include "common/model/parts.hpp"
 #include "common/testing/temporary_directory.hpp"
 
@@ -154,7 +155,7 @@ TEST_CASE("What a record of parts lacks, or has twice, is named") {
 
 TEST_CASE("Loads are read in ns, the fastest pace first") {
   const ladder::testing::TemporaryDirectory folder;
-  const std::string recorded = LADDER_RESULTS_DIR "/experiments/2026-11-27-h200-parts.json";
+  const std::string recorded = *ladder::newest_result_file(LADDER_RESULTS_DIR "/experiments", "-parts.json");
   const std::string paces_path = folder.file("paces.json");
   const auto paced = [](const char* way, const char* what, double clocks) {
     return row("paced",
