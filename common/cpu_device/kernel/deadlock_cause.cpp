@@ -86,6 +86,51 @@ std::string circle_from_the_start(const WaitGraph& graph) {
   return "";
 }
 
+/// At named barriers of a block threads wait by the same line for their first turn, nobody else has ever come
+/// to any of these, and each lacks as many threads as wait at the others: a circle, if these pass turns on.
+std::string turns_from_the_start(const WaitGraph& graph) {
+  const Thread& root = *graph.root()->waiting.front();
+  const auto barrier_of = [](const Thread& thread) {
+    return static_cast<const NamedBarrier*>(thread.wait.object);
+  };
+  const auto waits_for_first_turn = [&](const WaitGraph::Node& node) {
+    const Thread& first = *node.waiting.front();
+    if (first.wait.kind != WaitKind::block_barrier || !first.wait.argument || first.block != root.block ||
+        !(first.wait.where == root.wait.where))
+      return false;
+    const NamedBarrier& barrier = *barrier_of(first);
+    size_t arrivals = 0;
+    for (const auto& one : barrier.of_threads) arrivals += one.times;
+    return arrivals == node.waiting.size() && barrier.arrived == arrivals;
+  };
+  std::vector<const WaitGraph::Node*> nodes;
+  for (const WaitGraph::Node& node : graph.nodes())
+    if (waits_for_first_turn(node)) nodes.push_back(&node);
+  const auto is_root = [&](const WaitGraph::Node* node) { return node == graph.root(); };
+  if (nodes.size() < 2 || std::none_of(nodes.begin(), nodes.end(), is_root)) return "";
+  std::string text, first;
+  for (const WaitGraph::Node* node : nodes) {
+    const Thread& one = *node->waiting.front();
+    const NamedBarrier& barrier = *barrier_of(one);
+    const size_t missing = barrier.expected - barrier.arrived;
+    const bool may_come = std::any_of(nodes.begin(), nodes.end(), [&](const WaitGraph::Node* other) {
+      return other != node && other->waiting.size() == missing;
+    });
+    if (!may_come) return "";
+    const std::string who = names_of(node->waiting);
+    text += (text.empty() ? "" : ", ") + who +
+            (text.empty() ? (are_several(who) ? " wait at " : " waits at ") + place_and_caller(one.wait.where)
+                          : "") +
+            " in named barrier" + number_of_barrier(one.wait);
+    if (first.empty()) first = who;
+  }
+  return text +
+         ": nobody else has ever arrived at any of these\n  if they pass turns to each other, the first one "
+         "is "
+         "missing: should it be passed to " +
+         first + " before the first wait? Or should all of them meet in one barrier?\n  ";
+}
+
 std::string what_is_missing(const Mbarrier& barrier) {
   if (barrier.pending) return print("%u of %u arrivals missing", barrier.pending, barrier.expected);
   if (barrier.missing_bytes < 0)
@@ -210,6 +255,7 @@ std::string why_of_others(const WaitGraph& graph, const Thread& first) {
 std::string describe_root(const WaitGraph& graph) {
   if (!graph.root()) return "";
   if (const std::string circle = circle_from_the_start(graph); !circle.empty()) return circle;
+  if (const std::string turns = turns_from_the_start(graph); !turns.empty()) return turns;
   const std::vector<const Thread*>& waiting = graph.root()->waiting;
   const Thread& first = *waiting.front();
   const std::string who = names_of(waiting);

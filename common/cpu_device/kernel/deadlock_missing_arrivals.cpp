@@ -262,6 +262,34 @@ std::string of_other_blocks(const WaitGraph& graph, const Mbarrier& barrier, con
   return silent.empty() ? "" : "no arrival from " + silent;
 }
 
+/// Of an end of a slot that nobody has waited for, which comes before an arrival at the root: where those are
+/// who have not exited, and do not wait at the root themselves.
+std::string who_still_could(const WaitGraph& graph, const Mbarrier& other_end_of_root) {
+  const std::vector<const Thread*>& waiting = graph.root()->waiting;
+  std::vector<const Thread*> others;
+  for (const Thread* thread : graph.threads())
+    if (thread->block == other_end_of_root.block && !thread->done &&
+        WaitGraph::waits_for(*thread) != graph.root()->key)
+      others.push_back(thread);
+  if (others.empty())
+    return waiting.size() < other_end_of_root.block->ids.threads
+               ? "; all other threads of the block have exited"
+               : "; all threads of the block wait here";
+  const WaitGraph::Node* const node = graph.node_of(WaitGraph::waits_for(*others.front()));
+  const bool wait_together = node && node->waiting == others && is_at_mbarrier(*others.front());
+  if (!wait_together) return "; " + where_others_wait(others);
+  const std::string who = names_of(others);
+  const std::string text = "; only " + who + " still could, and " + where_now(others, false);
+  // They need those who wait for them.
+  const std::vector<WaitGraph::Comer> comers = graph.comers_to(*node);
+  const auto is_waiting = [&](const WaitGraph::Comer& comer) {
+    return std::find(waiting.begin(), waiting.end(), comer.thread) != waiting.end();
+  };
+  if (comers.empty() || !std::all_of(comers.begin(), comers.end(), is_waiting)) return text;
+  return text + ", and so for those who wait here: should another thread wait for " +
+         name_of(other_end_of_root) + "?";
+}
+
 /// Those who wait for the other end of a slot are the ones who must arrive at this end.
 std::string of_other_end(const WaitGraph& graph, const Mbarrier& barrier) {
   const Mbarrier* const other = other_end(barrier);
@@ -271,7 +299,8 @@ std::string of_other_end(const WaitGraph& graph, const Mbarrier& barrier) {
     if (thread->block == barrier.block && seen_by(*other, *thread)) have_waited.push_back(thread);
   if (have_waited.empty()) {
     if (!graph.node_of(other) && is_unheard_in_all_blocks(graph, *other))
-      return "no thread has waited for " + name_of(*other) + ", which comes before an arrival here";
+      return "no thread has waited for " + name_of(*other) + ", which comes before an arrival here" +
+             who_still_could(graph, *other);
     return "";
   }
   // Of a warpgroup that releases a slot, one thread may do so for all.
@@ -294,6 +323,35 @@ std::string of_other_end(const WaitGraph& graph, const Mbarrier& barrier) {
          names_of(both) +
          " of these waits here, for the arrival that it owes itself, or another thread of its "
          "warpgroup: release the slot first, and wait then";
+}
+
+/// Where nobody is known who should arrive, too: those who wait elsewhere, and not for this. If there are
+/// none, and all have arrived who ever did, the count may be wrong.
+std::string elsewhere_or_count(const WaitGraph& graph, const Mbarrier& barrier) {
+  const auto arrivals = with_bytes(barrier.arrivals, false);
+  if (arrivals.empty()) return "";
+  std::vector<const Thread*> elsewhere;
+  for (const WaitGraph::Node& node : graph.nodes()) {
+    const Thread& first = *node.waiting.front();
+    // What only begins behind this, and the same barrier of other blocks, may come to the same.
+    const bool is_behind = is_at_mbarrier(first) && graph.is_unknown(node) && other_end(mbarrier_of(first));
+    const auto is_the_same = [&](const WaitGraph::Node& one) {
+      const Thread& waits = *one.waiting.front();
+      return is_at_mbarrier(waits) && mbarrier_of(waits).offset == barrier.offset;
+    };
+    const auto& nodes = graph.nodes();
+    const bool waits_for_this =
+        is_the_same(node) || std::any_of(nodes.begin(), nodes.end(), [&](const auto& one) {
+          return is_the_same(one) && graph.depends_on(node, one);
+        });
+    if (!is_behind && !waits_for_this)
+      elsewhere.insert(elsewhere.end(), node.waiting.begin(), node.waiting.end());
+  }
+  if (!elsewhere.empty()) return "; " + where_others_wait(elsewhere);
+  for (const Thread* thread : graph.threads())
+    if (has_ever_arrived(barrier, *thread) && !came(barrier, thread)) return "";
+  return ", and no other thread ever has: is the count of " + print("%u (", barrier.expected) +
+         place_of_initialisation(barrier) + ") too large, or an arrival missing?";
 }
 
 }  // namespace
@@ -334,7 +392,7 @@ std::string why_of_arrivals(const WaitGraph& graph, const Mbarrier& barrier) {
   const std::string peers = of_other_end(graph, barrier);
   // Of those who should arrive, some did: the rest may be gone.
   const bool says_gone = !gone.empty() && (peers.empty() || !barrier.arrivals.empty());
-  if (!says_gone) return peers.empty() ? text : text + "; " + peers;
+  if (!says_gone) return text + (peers.empty() ? elsewhere_or_count(graph, barrier) : "; " + peers);
   const std::string names = names_of(gone);
   return text + "; " + names + (are_several(names) ? " have" : " has") + " exited";
 }

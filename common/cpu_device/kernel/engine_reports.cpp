@@ -141,6 +141,8 @@ std::string describe(const Thread& thread) {
   return describe(*thread.block) + print(" warp %u lane %u", thread.warp->index, thread.lane);
 }
 
+std::string place_of_initialisation(const Mbarrier& barrier) { return place_of(origin_of(barrier)); }
+
 std::string describe(const Mbarrier& barrier) {
   const bool has_neighbours = barrier.block->ids.cluster_dim.count() > 1;
   return name_of(barrier) + (has_neighbours ? " of " + describe(*barrier.block) : "") +
@@ -671,6 +673,14 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
       return before + ", and must wait for " + name_of(*other) +
              " before it does so again; it has never waited there, and waited last for " +
              name_of(*seen.barrier) + text;
+    if (seen.barrier == &barrier && seen.phase == 0)
+      return before + "; its wait there since then (" + own_place(seen.where) +
+             ") had parity 1, which passes before the first phase has ended: should it have been parity 0?" +
+             text;
+    if (seen.barrier && seen.phase == 0 && !other_end(*seen.barrier))
+      return before + "; since then it waited for " + describe(*seen.barrier) + " with parity 1 (" +
+             own_place(seen.where) +
+             "), which passes before the first phase has ended: should its parity have flipped?" + text;
     if (seen.barrier && seen.phase == 0)
       return before + "; since then it waited for " + describe(*seen.barrier) +
              ", which was in its first phase and let it pass: did its position move on, and its parity "
@@ -782,6 +792,28 @@ bool is_of_warpgroup(const Thread& one, const Thread& other) {
   return one.block == other.block && one.ids.rank / kWarpgroupThreads == other.ids.rank / kWarpgroupThreads;
 }
 
+/// "phase 0 of empty ended with the arrivals of warp 0 (...) x32, as its count of 32 says (mine.cuh:64); warp
+/// 1 lane 0, which reads, ...": where lanes of one warp arrive each for itself, and a thread of its warpgroup
+/// is none of them. Else nothing.
+std::string explain_lanes_without(const Thread& thread, const char* does, const Mbarrier& barrier,
+                                  uint64_t phase, const std::vector<Mbarrier::Arrival>& kept) {
+  const std::vector<Mbarrier::Arrival> arrivals = with_bytes(kept, false);
+  const Mbarrier::Arrival* first = nullptr;
+  std::set<const Thread*> lanes;
+  for (const Mbarrier::Arrival& one : arrivals) {
+    if (one.thread == &thread) return "";
+    if (!first && is_of_warpgroup(*one.thread, thread)) first = &one;
+    if (first && one.thread->warp == first->thread->warp && one.where == first->where)
+      lanes.insert(one.thread);
+  }
+  if (lanes.size() < 2) return "";
+  return print("phase %llu of ", static_cast<unsigned long long>(phase - 1)) + name_of(barrier) +
+         " ended with the arrivals of" + list(arrivals) +
+         print(", as its count of %u says (", barrier.expected) + place_of(origin_of(barrier)) + "); " +
+         names_of({&thread}) + ", which " + does +
+         ", is not among them: should it arrive, too, and the count include it?";
+}
+
 /// An arrival of the first thread, later than its access, that orders nothing: it is relaxed, or the wait has
 /// too small a scope.
 std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first, const Thread& second) {
@@ -836,10 +868,11 @@ std::string explain_late_commit(const Thread& thread, uint32_t epoch, size_t off
 /// Of a thread whose cp.async no wait had covered when it came to a __syncthreads: its last wait, which comes
 /// after that, or leaves newer copies in flight on purpose. Empty if neither is so.
 std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier) {
-  if (!thread.copy_groups_at_wait) return "";
+  const bool is_too_early = thread.uncommitted_wait_at.line;
+  if (!thread.copy_groups_at_wait && !is_too_early) return "";
   const std::string wait = ": the wait at " + own_place(thread.last_copy_wait_at);
   if (thread.last_copy_wait_epoch > barrier.epoch) return wait + " comes after it";
-  if (!thread.copy_groups_left) return "";
+  if (!thread.copy_groups_left) return is_too_early ? wait + " comes before the commit" : "";
   return wait +
          (thread.copy_groups_left == 1 ? std::string(" leaves out the newest group")
                                        : print(" leaves out the %u newest groups", thread.copy_groups_left)) +
@@ -1391,32 +1424,102 @@ std::string explain_unread_release(const Mbarrier& empty, const Thread& thread) 
          ": should it release a slot that it has not waited for?";
 }
 
+/// ", called at gemm.cuh:121": of a place in a helper that lies in another file than its call; else nothing.
+std::string called_at(Location where) {
+  const OwnLine own = own_line(where);
+  const auto file_of = [](const std::string& place) { return place.substr(0, place.find(':')); };
+  const HelperCall call = call_of_helper(where);
+  const std::string caller = call.file.substr(call.file.rfind('/') + 1);
+  const bool is_helper =
+      call.line && file_of(to_string(where)) == file_of(own.place) && caller != file_of(own.place);
+  return is_helper ? ", called at " + caller + ":" + std::to_string(call.line) : "";
+}
+
+/// Those who arrived are of blocks to which the multicasts that fill the slot do not go: which; else nothing.
+std::string explain_strangers(const Mbarrier& empty, const std::vector<Mbarrier::Arrival>& arrivals) {
+  uint32_t receivers = 0, strangers = 0;
+  for (const Mbarrier* end : {&empty, other_end(empty)})
+    for (const auto* all : {&end->earlier_arrivals, &end->last_arrivals, &end->arrivals})
+      for (const Mbarrier::Arrival& one : *all) receivers |= one.multicast_mask;
+  if (!receivers) return "";
+  Cluster& cluster = arrivals.front().thread->cluster;
+  for (const Mbarrier::Arrival& one : arrivals) strangers |= 1u << one.thread->block->ids.rank_in_cluster;
+  strangers &= ~receivers;
+  if (!strangers) return "";
+  return "; the multicasts that fill the slot do not go to " + names_of_blocks(cluster, strangers) +
+         ": should " + (strangers & (strangers - 1) ? "these release" : "it release") +
+         " the slot of another block?";
+}
+
+/// Two warpgroups have passed the wait for one phase of the full slot, and those who ended the phase of the
+/// empty one are of one of them: the slot may be meant for these alone. Else nothing.
+std::string explain_two_readers(const Thread::Seen& writers, const Thread& reader,
+                                const std::vector<Mbarrier::Arrival>& arrivals) {
+  const Mbarrier& full = *other_end(*writers.barrier);
+  const uint64_t phase = writers.phase;  // as many have been filled as were emptied
+  const auto has_waited = [&](const Thread& thread) {
+    return thread.block == full.block && !full.waits.empty() && full.waits[thread.ids.rank] &&
+           full.phases_seen[thread.ids.rank] >= phase;
+  };
+  std::vector<const Thread*> own, others;
+  for (const Warp& warp : reader.block->warps)
+    for (const Thread* const lane : warp.lanes) {
+      if (!lane || !has_waited(*lane)) continue;
+      const bool arrives = std::any_of(arrivals.begin(), arrivals.end(),
+                                       [&](const auto& one) { return is_of_warpgroup(*one.thread, *lane); });
+      if (is_of_warpgroup(*lane, reader))
+        own.push_back(lane);
+      else if (arrives)
+        others.push_back(lane);
+    }
+  if (own.empty() || others.empty()) return "";
+  const std::string who = names_of(own), those = names_of(others);
+  const Mbarrier::Wait* const wait =
+      full.last_waits.empty() ? nullptr : &full.last_waits[own.front()->ids.rank];
+  return "; " + who + (are_several(who) ? " have" : " has") + " waited for " + name_of(full) +
+         (wait && wait->where.line ? " (" + own_place(wait->where) + ")" : "") + ", as " + those +
+         (are_several(those) ? " have" : " has") + ": is this slot for " + those +
+         " alone, or must the count include both?";
+}
+
+/// More phases have ended than any thread has waited for, and threads of one warpgroup ended the last two by
+/// one line, each thread one of them: half a sentence; or nothing.
+std::string explain_phases_ahead(const Mbarrier& barrier) {
+  const auto& seen = barrier.phases_seen;
+  const uint64_t waited_for = seen.empty() ? 0 : *std::max_element(seen.begin(), seen.end());
+  if (barrier.phase < waited_for + 2 || barrier.last_arrivals.empty()) return "";
+  const Mbarrier::Arrival& last = barrier.last_arrivals.back();
+  for (const auto* arrivals : {&barrier.earlier_arrivals, &barrier.last_arrivals})
+    for (const Mbarrier::Arrival& one : *arrivals)
+      if (!(one.where == last.where) || !is_of_warpgroup(*one.thread, *last.thread)) return "";
+  return explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
+}
+
 /// Where nobody of the reader's block, or warpgroup, arrived in the phase of the empty slot that the writer
 /// waited for: what this did with, and its count; else nothing.
 std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader) {
   const Unobserved unobserved;
-  constexpr size_t kMostNames = 2;
   const Mbarrier& barrier = *seen.barrier;
-  const auto* arrivals = arrivals_of(seen);
-  if (!arrivals || !other_end(barrier) || barrier.is_full) return "";
+  const auto* kept = arrivals_of(seen);
+  if (!kept || !other_end(barrier) || barrier.is_full) return "";
+  const std::vector<Mbarrier::Arrival> arrivals = with_bytes(*kept, false);
   bool block_came = false;
-  std::vector<const Thread*> came;
-  for (const Mbarrier::Arrival& one : *arrivals) {
+  for (const Mbarrier::Arrival& one : arrivals) {
     if (is_of_warpgroup(*one.thread, reader)) return "";
     block_came |= one.thread->block == reader.block;
-    came.push_back(one.thread);
   }
-  std::string unread;
-  for (const Thread* thread : came)
-    if (unread.empty()) unread = explain_unread_release(barrier, *thread);
-  const size_t more = came.size() > kMostNames ? came.size() - kMostNames : 0;
-  came.resize(came.size() - more);
+  if (arrivals.empty()) return "";
+  std::string why;
+  for (const Mbarrier::Arrival& one : arrivals)
+    if (why.empty()) why = explain_unread_release(barrier, *one.thread);
+  if (why.empty()) why = explain_strangers(barrier, arrivals);
+  if (why.empty()) why = explain_two_readers(seen, reader, arrivals);
   const unsigned warp = reader.warp->index / kWarpgroupWarps * kWarpgroupWarps;
   return " without an arrival of " +
-         (block_came ? print("warps %u-%u", warp, warp + kWarpgroupWarps - 1) : describe(*reader.block)) +
-         ", which reads: its count is " + print("%u (", barrier.expected) + place_of(origin_of(barrier)) +
-         "), and those of " + names_of(came) + (more ? print(" and %zu more", more) : "") + " made it up" +
-         unread;
+         (block_came ? print("warps %u-%u, which read", warp, warp + kWarpgroupWarps - 1)
+                     : describe(*reader.block) + ", which reads") +
+         ": its count is " + print("%u (", barrier.expected) + place_of(origin_of(barrier)) +
+         "), made up by" + list(arrivals) + called_at(arrivals.front().where) + why;
 }
 
 /// The reader's warpgroup arrives at a barrier of the writer's block for which nobody has ever waited.
@@ -1596,6 +1699,31 @@ bool are_loads_of_one_slot(const Thread& thread, const RaceChecker::Unordered& a
 
 }  // namespace
 
+namespace {
+
+/// Of the thread's proxy fences, of which the last comes behind an access: the last one before that, and the
+/// first one behind it, which comes behind an arrival, too. In a loop both may be one line.
+std::string explain_late_fence(const Thread& thread, uint32_t epoch, const Mbarrier::Arrival& arrival,
+                               const std::string& comes_before) {
+  const auto& fences = thread.proxy_fences;
+  const Thread::Order *before = nullptr, *after = nullptr;
+  for (const Thread::Order& one : fences)
+    if (one.epoch < epoch)
+      before = &one;
+    else if (!after)
+      after = &one;
+  const bool is_behind = after && arrival.thread == &thread && after->epoch >= arrival.epoch;
+  const std::string late = is_behind ? "comes after that arrival" : "comes too late";
+  if (!before && fences.size() == Thread::kFencesKept)  // the first ones are not kept
+    return "; its last one (" + own_place(fences.back().where) + ") comes too late";
+  if (!before) return "; its first one (" + own_place(after->where) + ") " + late;
+  const std::string one = own_place(before->where), other = own_place(after->where);
+  return "; the one at " + one + " " + comes_before +
+         (one == other ? ", and again only after that arrival" : ", and the next, at " + other + ", " + late);
+}
+
+}  // namespace
+
 std::string explain_hand_over(const Thread& first, const Thread& second,
                               const RaceChecker::Unordered& accesses) {
   if (!accesses.are_writes && (accesses.first_writes ? accesses.second_what : accesses.first_what) == "wgmma")
@@ -1639,7 +1767,7 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
     for (const Thread* const thread : {&second, &first})
       if (std::string text = explain_restarted_ring(*thread->block, thread); !text.empty()) return text;
   if (accesses.lacks_fence) {
-    const Thread::Order& fence = first.last_proxy_fence;
+    const Thread::Order fence = first.proxy_fences.empty() ? Thread::Order{} : first.proxy_fences.back();
     std::string text =
         print("the thread that %s, or one that has met it since, must execute fence.proxy.async after that",
               accesses.first_writes ? "writes" : "reads");
@@ -1647,12 +1775,13 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
       text += ", and before it arrives at " + name_of(*hand_over.barrier) + " (" +
               own_place(hand_over.arrival->where) + ")";
     if (!fence.epoch) return text + "; it has executed none";
-    return text + "; its last one (" + own_place(fence.where) +
-           (fence.epoch < first_epoch
-                ? accesses.first_writes ? ") comes before the write" : ") comes before the read"
-            : accesses.first_is_operation && !hand_over.arrival
-                ? ") comes before it has waited for the " + accesses.first_what
-                : ") comes too late");
+    const char* const before = accesses.first_writes ? "comes before the write" : "comes before the read";
+    if (fence.epoch < first_epoch || !hand_over.arrival)
+      return text + "; its last one (" + own_place(fence.where) + ") " +
+             (fence.epoch < first_epoch     ? before
+              : accesses.first_is_operation ? "comes before it has waited for the " + accesses.first_what
+                                            : "comes too late");
+    return text + explain_late_fence(first, first_epoch, *hand_over.arrival, before);
   }
   if (!accesses.are_writes && !accesses.reads_early) {
     if (std::string text = accesses.first_writes ? explain_store_before_write(first, second, accesses) : "";
@@ -1751,6 +1880,12 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
         }).barrier == of_others.barrier;
     if (of_others.arrival && is_relied_on && !first_arrives && first.warp != second.warp &&
         !accesses.first_is_operation && accesses.second_epoch) {
+      const Mbarrier& barrier = *of_others.barrier;
+      if (std::string count = explain_lanes_without(
+              first, accesses.first_writes ? "writes" : "reads", barrier, of_others.wait->phase,
+              barrier.phase == of_others.wait->phase ? barrier.last_arrivals : barrier.earlier_arrivals);
+          !count.empty())
+        return count;
       const std::string arrives =
           who_and_where(*of_others.arrival->thread, *of_others.barrier, *of_others.arrival);
       // Does the thread that arrives do so before it reads itself? Then the others do, too.
@@ -1811,14 +1946,23 @@ std::string explain_hand_over(const Thread& first, const Thread& second,
   }
   const std::string mask = accesses.first_writes ? "" : explain_mask(writer, *first.block, accesses);
   if (const std::string unheard = explain_unheard(first, second, accesses); !unheard.empty()) return unheard;
+  const auto* const ended_by = seen.phase ? arrivals_of(seen) : nullptr;
+  if (ended_by && !accesses.first_writes && !accesses.first_is_operation)
+    if (std::string count = explain_lanes_without(first, "reads", *seen.barrier, seen.phase, *ended_by);
+        !count.empty())
+      return count;
   const std::string unneeded = accesses.first_writes || !seen.phase ? "" : explain_unneeded(seen, first);
+  if (const std::string count = explain_phases_ahead(*seen.barrier); seen.phase && !count.empty())
+    return "the count of " + name_of(*seen.barrier) + ", for which " + describe(writer) +
+           " waited before it writes, is too small" + count;
   return describe(writer) + " writes" + mask + ", and waited last for " + name_of(*seen.barrier) +
          (seen.phase
               ? print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1)) +
                     (unneeded.empty() ? with_arrivals_of(seen) : unneeded)
               : explain_first_parity(seen)) +
-         (reader_is_known ? explain_other_slot(seen, seen_in(reader, epoch_of_reader)) : "") + released +
-         explain_same_parity(seen);
+         (reader_is_known && unneeded.empty() ? explain_other_slot(seen, seen_in(reader, epoch_of_reader))
+                                              : "") +
+         released + explain_same_parity(seen);
 }
 
 std::string names_of(const std::vector<const Thread*>& threads) {

@@ -32,6 +32,8 @@ std::string place_and_caller(Location);
 std::string describe(const Thread&);
 std::string describe(const Block&);
 std::string describe(const Mbarrier&);
+/// "gemm.cuh:112": the line that initialises it, and says its count.
+std::string place_of_initialisation(const Mbarrier&);
 /// "full[1]".
 std::string name_of(const Mbarrier&);
 /// "warps 0-3, warp 8 lane 0", of each block. A warp that has lost lanes counts as whole.

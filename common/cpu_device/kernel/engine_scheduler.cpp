@@ -58,11 +58,19 @@ std::string why_not_waited_for(const Thread& thread) {
          "round, also an empty group";
 }
 
+/// Of copies that were never committed: the wait that was meant for them.
+std::string useless_wait(const Thread& thread) {
+  if (!thread.uncommitted_wait_at.line) return "";
+  return ": its wait (" + own_place(thread.uncommitted_wait_at) +
+         ") waits for none of them: a commit must come before it";
+}
+
 /// Throws for work that the exiting thread has left unfinished.
 void check_nothing_left_in_flight(Thread& thread) {
   if (thread.open_copies && !thread.open_copies->copies.empty()) {
-    thread.cluster.fail(thread, "the thread exits with cp.async copies that were never committed",
-                        thread.open_copies->copies.front().where);
+    thread.cluster.fail(
+        thread, "the thread exits with cp.async copies that were never committed" + useless_wait(thread),
+        thread.open_copies->copies.front().where);
   }
   if (thread.last_copy_group > thread.waited_copy_groups) {
     thread.cluster.fail(
@@ -263,6 +271,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.open_copies.reset();
   thread.committed_copy_groups = thread.landed_copy_groups = 0;
   thread.waited_copy_groups = thread.last_copy_group = thread.copy_groups_at_wait = 0;
+  thread.uncommitted_wait_at = {};
   thread.landed_groups.clear();
   thread.copies_since_convergence = 0;
   thread.store_groups.clear();
@@ -277,7 +286,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.last_stores.clear();
   thread.block_barriers.clear();
   thread.last_wgmma_wait = {};
-  thread.last_proxy_fence = {};
+  thread.proxy_fences.clear();
   thread.last_store_wait = {};
   thread.last_store_commit = {};
   thread.mbarrier_waits = 0;

@@ -44,6 +44,7 @@ struct Thread {
   uint64_t copy_groups_at_wait = 0;           ///< committed when it waited last; 0: it never did
   unsigned copy_groups_left = 0;              ///< by that wait
   Location last_copy_wait_at;                 ///< that wait,
+  Location uncommitted_wait_at;               ///< that wait, if copies were in no group yet
   uint32_t last_copy_wait_epoch = 0;          ///< and the thread's epoch, where races are checked
   std::deque<LandedGroup> landed_groups;      ///< not yet waited for
   const CopyGroup* landing_copies = nullptr;  ///< its group that lands at the moment
@@ -101,7 +102,8 @@ struct Thread {
     uint32_t epoch = 0;
   };
   std::vector<Order> block_barriers;
-  Order last_proxy_fence;
+  static constexpr size_t kFencesKept = 32;
+  std::deque<Order> proxy_fences;  ///< the last ones
   Order last_store_wait;           ///< for TMA stores
   unsigned store_groups_left = 0;  ///< by that wait
   uint64_t store_waits = 0;

@@ -187,6 +187,10 @@ std::set<size_t> WaitGraph::reach(size_t from) const {
   return found;
 }
 
+bool WaitGraph::depends_on(const Node& node, const Node& other) const {
+  return reach(static_cast<size_t>(&node - &nodes_[0])).count(static_cast<size_t>(&other - &nodes_[0])) > 0;
+}
+
 void WaitGraph::find_root() {
   std::vector<std::set<size_t>> reached;
   for (size_t i = 0; i < nodes_.size(); ++i) reached.push_back(reach(i));

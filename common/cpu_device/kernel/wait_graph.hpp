@@ -62,6 +62,10 @@ class WaitGraph {
   bool waits_for_new_slot(const Node& node, const Mbarrier& barrier) const;
   /// What explains most comes first.
   Rank rank(const Node& node) const;
+  /// Does what the node waits for come only after what another waits for?
+  bool depends_on(const Node& node, const Node& other) const;
+  /// Is it an mbarrier of which it is not known who must come to it, as nobody ever has?
+  bool is_unknown(const Node& node) const;
 
  private:
   /// Did the thread get through the wait that comes before its arrival in this phase?
@@ -72,7 +76,6 @@ class WaitGraph {
   /// At what is no mbarrier: does the one wait for the other?
   bool is_awaited(const Thread& waiting, const Thread& thread) const;
   void add_edges(Node& node);
-  bool is_unknown(const Node& node) const;
   std::set<size_t> reach(size_t from) const;
   void find_root();
   bool comes_before(const Node& one, const Node& other) const;

@@ -150,6 +150,8 @@ void copy_wait(unsigned in_flight, const char* what, Location where) {
   thread.copy_groups_at_wait = thread.committed_copy_groups;
   thread.copy_groups_left = in_flight;
   thread.last_copy_wait_at = where;
+  const bool has_open_copies = thread.open_copies && !thread.open_copies->copies.empty();
+  thread.uncommitted_wait_at = has_open_copies ? where : Location{};
   if (const RaceChecker* races = cluster.races()) thread.last_copy_wait_epoch = races->epoch(thread.number);
   thread.waited_copy_groups = std::max(thread.waited_copy_groups, needed);
   while (!thread.landed_groups.empty() && thread.landed_groups.front().number <= needed) {

@@ -92,7 +92,8 @@ void fence_proxy_async(Location where) {
   thread.block->shared.fence();
   publish_initialised_mbarriers(thread);
   if (RaceChecker* races = thread.cluster.races()) {
-    thread.last_proxy_fence = {where, races->epoch(thread.number)};
+    thread.proxy_fences.push_back({where, races->epoch(thread.number)});
+    if (thread.proxy_fences.size() > Thread::kFencesKept) thread.proxy_fences.pop_front();
     races->fence_proxy_async(thread.number);
   }
 }

@@ -214,6 +214,22 @@ TEST_CASE("copies that were never committed are named when the thread exits") {
   }
 }
 
+TEST_CASE("of copies that were never committed the wait is named that waits for none of them") {
+  const std::vector<float> input = numbers(128);
+  for (const Schedule& schedule : all_schedules()) {
+    const auto run = [&](bool waits) {
+      return failure(kShape, schedule, [&] {
+        auto& shared = ladder::shared_storage<Ring>();
+        __pipeline_memcpy_async(&shared.tiles[0][4 * threadIdx.x], &input[4 * threadIdx.x], 16);
+        if (waits) __pipeline_wait_prior(0);
+      });
+    };
+    REQUIRE_THAT(run(true), ContainsSubstring("that were never committed: its wait (test_async_copies.cu:"));
+    REQUIRE_THAT(run(true), ContainsSubstring(") waits for none of them: a commit must come before it\n"));
+    REQUIRE_THAT(run(false), ContainsSubstring("that were never committed\n"));
+  }
+}
+
 TEST_CASE("groups that were never waited for are named when the thread exits") {
   const std::vector<float> input = numbers(128);
   for (const Schedule& schedule : all_schedules()) {

@@ -128,9 +128,18 @@ TEST_CASE("a deadlock in a barrier for some warps says who came before, or that 
     const std::string never = failure(kShape, schedule, [] {  // each half waits for the other's turn
       named_barrier_sync(1 + threadIdx.x / 64, 128, Location::current());
     });
-    CHECK_THAT(never, ContainsSubstring("64 of 128 threads arrived\n  no other thread has ever arrived "
-                                        "there; warps 2-3 now wait at test_barriers.cu:"));
-    CHECK_THAT(never, ContainsSubstring(" in named barrier 2\n"));
+    CHECK_THAT(never, ContainsSubstring("deadlock: warps 0-1 wait at test_barriers.cu:"));
+    CHECK_THAT(never, ContainsSubstring(" in named barrier 1, warps 2-3 in named barrier 2: nobody else has "
+                                        "ever arrived at any of these\n  if they pass turns to each other, "
+                                        "the first one is missing: should it be passed to warps 0-1 before "
+                                        "the first wait? Or should all of them meet in one barrier?\n"));
+    const std::string elsewhere = failure(kShape, schedule, [] {  // these wait for a turn at other places
+      if (threadIdx.x / 64 == 0) named_barrier_sync(1, 128, Location::current());
+      if (threadIdx.x / 64 == 1) named_barrier_sync(2, 128, Location::current());
+    });
+    CHECK_THAT(elsewhere, ContainsSubstring("64 of 128 threads arrived\n  no other thread has ever arrived "
+                                            "there; warps 2-3 now wait at test_barriers.cu:"));
+    CHECK_THAT(elsewhere, ContainsSubstring(" in named barrier 2\n"));
   }
 }
 

@@ -48,6 +48,7 @@ enum class Mistake {
   loader_sends_to_itself_only,
   loader_sends_to_the_other_only,
   loader_sends_to_one_place,
+  releases_a_block_without_its_loads,
   compute_does_not_wait,
   compute_releases_its_own_block_only,
   compute_releases_before_wgmma_has_read,
@@ -104,7 +105,9 @@ class Roles {
   void initialise() {
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&smem_.full[slot], 1);
-      ptx::mbarrier_init(&smem_.empty[slot], makes(Mistake::empty_counts_one_block) ? 1 : kBlocks);
+      const bool counts_one =
+          makes(Mistake::empty_counts_one_block) || makes(Mistake::releases_a_block_without_its_loads);
+      ptx::mbarrier_init(&smem_.empty[slot], counts_one ? 1 : kBlocks);
     }
     ptx::fence_mbarrier_init();
   }
@@ -124,6 +127,12 @@ class Roles {
       if (!makes(Mistake::empty_counts_one_block))
         ptx::tma_load(&smem_.a[slot], &map_a_, k, static_cast<int>(rank_) * kTile, &smem_.full[slot]);
       auto* half = reinterpret_cast<__nv_bfloat16*>(&smem_.b[slot]);
+      if (makes(Mistake::releases_a_block_without_its_loads)) {  // each block loads both halves for itself
+        for (int part = 0; part < 2; ++part)
+          ptx::tma_load_multicast(half + part * kHalf * kTile, &map_b_, step / k_steps_ * kTile,
+                                  k + part * kHalf, &smem_.full[slot], static_cast<uint16_t>(1u << rank_));
+        continue;
+      }
       if (!makes(Mistake::loader_sends_to_one_place)) half += k_of_half * kTile;
       ptx::tma_load_multicast(half, &map_b_, step / k_steps_ * kTile, k + k_of_half, &smem_.full[slot],
                               blocks);
@@ -168,6 +177,7 @@ class Roles {
     if (threadIdx.x) return;
     for (uint32_t block = 0; block < kBlocks; ++block) {
       if (block != rank_ && makes(Mistake::compute_releases_its_own_block_only)) continue;
+      if (block == rank_ && makes(Mistake::releases_a_block_without_its_loads)) continue;
       ptx::mbarrier_arrive_remote(&smem_.empty[slot], block);
     }
   }
@@ -293,6 +303,15 @@ TEST_CASE("a count that forgets the other block is named with the block that nee
     return text.find(" writes, with the mask 0b11, and waited last for empty[") != text.npos &&
            text.find(" had ended without an arrival of block (") != text.npos &&
            text.find(", which reads: its count is 1 (test_cluster_ring.cu:") != text.npos;
+  }));
+}
+TEST_CASE("blocks that release a slot whose multicasts do not go to them are named") {
+  if (!instrumented()) return;
+  const std::vector<std::string> texts =
+      blames(with(Mistake::releases_a_block_without_its_loads), /*check_races=*/true);
+  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
+    return text.find("; the multicasts that fill the slot do not go to block (") != text.npos &&
+           text.find(": should it release the slot of another block?\n") != text.npos;
   }));
 }
 TEST_CASE("a slot that is released to both blocks before wgmma has read it is a race") {

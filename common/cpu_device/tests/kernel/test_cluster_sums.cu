@@ -40,6 +40,8 @@ enum class Mistake {
   reader_does_not_release,
   reader_releases_before_it_has_read,
   reader_releases_relaxed,
+  empty_counts_a_warp,
+  empty_counts_three,
   sender_does_not_wait,
   sender_sends_half,
   no_sync_after_initialisation,
@@ -59,7 +61,9 @@ class Roles {
   void run() {
     if (threadIdx.x == 0) {
       ptx::mbarrier_init(&smem_.full, 1);
-      ptx::mbarrier_init(&smem_.empty, kThreads);
+      ptx::mbarrier_init(&smem_.empty, makes(Mistake::empty_counts_a_warp)  ? 32
+                                       : makes(Mistake::empty_counts_three) ? 3
+                                                                            : kThreads);
       ptx::mbarrier_init(&smem_.sent, kThreads);
       ptx::fence_mbarrier_init();
     }
@@ -175,6 +179,21 @@ TEST_CASE("a relaxed release orders no loads: a race, though the result is right
     CHECK_THAT(text, ContainsSubstring("overwritten while it may still be read") &&
                          ContainsSubstring("between them: mbarrier_arrive_remote at ") &&
                          ContainsSubstring(": it is relaxed"));
+}
+TEST_CASE("a count of empty that leaves out readers is named") {
+  if (!instrumented()) return;
+  const auto is_said = [](Mistake mistake, const char* words) {
+    const std::vector<std::string> texts = blames(with(mistake), true);
+    for (const std::string& text : texts) UNSCOPED_INFO(text);
+    CHECK(std::any_of(texts.begin(), texts.end(),
+                      [&](const std::string& text) { return text.find(words) != text.npos; }));
+  };
+  is_said(Mistake::empty_counts_three,
+          "before it writes, is too small; different threads ended the last two: "
+          "more arrive than the count of 3 at test_cluster_sums.cu:");
+  is_said(Mistake::empty_counts_a_warp, ", as its count of 32 says (test_cluster_sums.cu:");
+  is_said(Mistake::empty_counts_a_warp,
+          ", which reads, is not among them: should it arrive, too, and the count include it?\n");
 }
 TEST_CASE("an inbox that expects nothing, or too few bytes, is found") {
   check_race(with(Mistake::reader_expects_nothing), "test_cluster_sums.cu:");

@@ -1,6 +1,7 @@
 /// @file
 /// mbarriers as the wrappers of common/ptx use them: phases, parities and arrivals, and each rule broken
 /// once. (Bytes are in test_tma.cu, whole pipelines in test_ring.cu.)
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
@@ -203,6 +204,36 @@ TEST_CASE("of an arrival too many it is said what the phase waits for, and what 
                                        "small; different threads ended the last two: more arrive than the "
                                        "count of 1 at test_mbarriers.cu:"));
     CHECK_THAT(text, ContainsSubstring("\n  its last phase ended with the arrivals of warp 1 ("));
+  }
+}
+
+TEST_CASE("of an arrival too many the wait is named that parity 1 let pass, of this barrier or another") {
+  struct Plain {
+    ptx::Mbarrier ready, taken;
+  };
+  const auto run = [](const Schedule& schedule, ptx::Mbarrier Plain::*waits_for) {
+    return failure({.block = 32, .shared_bytes = sizeof(Plain)}, schedule, [=] {
+      auto& smem = ladder::shared_storage<Plain>();
+      if (threadIdx.x != 0) return;
+      ptx::mbarrier_init(&smem.ready, 1);
+      ptx::mbarrier_init(&smem.taken, 1);
+      ptx::fence_mbarrier_init();
+      for (int i = 0; i < 2; ++i) {
+        ptx::mbarrier_arrive_expect_bytes(&smem.ready, 16);
+        ptx::mbarrier_wait(&(smem.*waits_for), 1);
+      }
+    });
+  };
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const std::string itself = run(schedule, &Plain::ready), other = run(schedule, &Plain::taken);
+    CHECK_THAT(itself, ContainsSubstring("; its wait there since then (test_mbarriers.cu:"));
+    CHECK_THAT(itself,
+               ContainsSubstring(") had parity 1, which passes before the first phase has ended: should "
+                                 "it have been parity 0?\n"));
+    CHECK_THAT(other, ContainsSubstring("count 1) with parity 1 (test_mbarriers.cu:"));
+    CHECK_THAT(other, ContainsSubstring("), which passes before the first phase has ended: should its parity "
+                                        "have flipped?\n"));
   }
 }
 
@@ -703,11 +734,76 @@ TEST_CASE("a missing release is not taken for a wrong parity where readers take 
   }
 }
 
+TEST_CASE("where all have arrived who ever did, the count is asked about, unless others wait elsewhere") {
+  const auto run = [](const Schedule& schedule, bool waits_elsewhere) {
+    return failure({.block = 96, .shared_bytes = sizeof(ptx::Mbarrier)}, schedule, [=] {
+      auto& taken = ladder::shared_storage<ptx::Mbarrier>();
+      if (threadIdx.x == 0) ptx::mbarrier_init(&taken, 32);
+      __syncthreads();
+      if (threadIdx.x == 32) ptx::mbarrier_arrive(&taken);
+      if (threadIdx.x >= 64 && waits_elsewhere) named_barrier_sync(3, 64, Location::current());
+      ptx::mbarrier_wait(&taken, 0);
+    });
+  };
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK_THAT(
+        run(schedule, false),
+        ContainsSubstring("31 of 32 arrivals missing\n  only warp 1 lane 0 arrived (test_mbarriers.cu:"));
+    CHECK_THAT(run(schedule, false),
+               ContainsSubstring("), and no other thread ever has: is the count of 32 (test_mbarriers.cu:"));
+    const std::string elsewhere = run(schedule, true);
+    CHECK_THAT(elsewhere, ContainsSubstring("; warp 2 now waits at test_mbarriers.cu:"));
+    CHECK_THAT(elsewhere, ContainsSubstring(" in named barrier 3\n"));
+    CHECK_THAT(elsewhere, !ContainsSubstring("too large"));
+  }
+}
+
 template <int kSlots>
 struct Handed {
   ladder::Pipeline<kSlots> pipe;
   int value[kSlots];
 };
+
+TEST_CASE("two warpgroups that read a slot which one of them releases are asked whose it is") {
+  if (!instrumented()) SKIP("races are seen in the instrumented build");
+  const auto run = [](const Schedule& schedule, int count, bool both_release) {
+    std::vector<int> sums(2);
+    return failure({.block = 384, .shared_bytes = sizeof(Handed<2>)}, schedule, [&] {
+      auto& smem = ladder::shared_storage<Handed<2>>();
+      if (threadIdx.x == 0) smem.pipe.init(1, count);
+      __syncthreads();
+      if (threadIdx.x % 128) return;
+      const unsigned group = threadIdx.x / 128;
+      ladder::Producer fill(smem.pipe);
+      ladder::Consumer read(smem.pipe);
+      for (int step = 0; step < 8; ++step) {
+        if (group == 0) {
+          smem.value[fill.producer_acquire()] = step;
+          fill.producer_commit();
+          continue;
+        }
+        sums[group - 1] += smem.value[read.consumer_wait()];
+        read.consumer_release(group == 1 || both_release);
+      }
+    });
+  };
+  const CheckRaces checked;
+  std::vector<std::string> texts;
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    REQUIRE(run(schedule, 2, true) == "");
+    texts.push_back(run(schedule, 1, false));
+  }
+  for (const std::string& text : texts) UNSCOPED_INFO(text);
+  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
+    return text.find(" without an arrival of warps 8-11, which read: its count is 1 (test_mbarriers.cu:") !=
+               text.npos &&
+           text.find(
+               "), as warp 4 lane 0 has: is this slot for warp 4 lane 0 alone, or must the count "
+               "include both?\n") != text.npos;
+  }));
+}
 
 /// Warp 1 hands the steps of some tiles to warp 0, through a ring. Whose end of the pipeline is made anew?
 template <int kSlots>

@@ -43,12 +43,15 @@ enum class Mistake {
   loader_expects_nothing,
   loader_expects_too_few_bytes,
   loader_expects_too_many_bytes,
+  loader_stores_afterwards,
   compute_does_not_wait,
   compute_forgets_to_flip_parity,
   compute_does_not_release,
   compute_releases_before_wgmma_has_read,
   compute_releases_the_next_slot_early,
   compute_does_not_fence_its_tile,
+  compute_fences_before_it_stages,
+  empty_counts_one_more,
   compute_does_not_wait_for_storer,
   storer_does_not_wait,
   storer_does_not_wait_for_its_read,
@@ -102,7 +105,7 @@ class Roles {
     if (makes(Mistake::no_initialisation)) return;
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&smem_.full[slot], 1);
-      ptx::mbarrier_init(&smem_.empty[slot], 1);
+      ptx::mbarrier_init(&smem_.empty[slot], makes(Mistake::empty_counts_one_more) ? 2 : 1);
     }
     ptx::mbarrier_init(&smem_.staged_full, 128);
     ptx::mbarrier_init(&smem_.staged_empty, 1);
@@ -187,11 +190,13 @@ class Roles {
   void hand_over(const float (&d)[kTile / 2], int tile) {
     if (!makes(Mistake::compute_does_not_wait_for_storer))
       ptx::mbarrier_wait(&smem_.staged_empty, (tile & 1) ^ 1);
+    if (makes(Mistake::compute_fences_before_it_stages)) ptx::fence_proxy_async();
     const int t = static_cast<int>(threadIdx.x);
     for (int i = 0; i < kTile / 2; ++i) {
       smem_.c.at(t / 32 * 16 + t % 32 / 4 + i / 2 % 2 * 8, i / 4 * 8 + t % 4 * 2 + i % 2) = d[i];
     }
-    if (!makes(Mistake::compute_does_not_fence_its_tile)) ptx::fence_proxy_async();
+    if (!makes(Mistake::compute_does_not_fence_its_tile) && !makes(Mistake::compute_fences_before_it_stages))
+      ptx::fence_proxy_async();
     ptx::mbarrier_arrive(&smem_.staged_full);
   }
 
@@ -216,7 +221,8 @@ std::string gemm(Problem& problem, int k_steps, const Schedule& schedule, Mistak
     __syncthreads();
     if (threadIdx.x < kLoader) roles.compute();
     if (threadIdx.x == kLoader) roles.load();
-    if (threadIdx.x == kStorer) roles.store();
+    const unsigned storer = mistake == Mistake::loader_stores_afterwards ? kLoader : kStorer;
+    if (threadIdx.x == storer) roles.store();
   });
   if (!text.empty()) return text;
   int wrong = 0;
@@ -318,6 +324,27 @@ TEST_CASE("a tile that is stored by TMA without a proxy fence before is a race")
              "the thread that writes, or one that has met it since, must execute fence.proxy.async after "
              "that, and before it arrives at "
              "staged_full (test_ring.cu:");
+}
+TEST_CASE("a fence that comes before what it should order, in each round anew, is told so") {
+  if (!instrumented()) return;
+  const std::vector<std::string> reports = blames(with(Mistake::compute_fences_before_it_stages), true);
+  CHECK(std::any_of(reports.begin(), reports.end(), [](const std::string& text) {
+    return text.find(" comes before the write") != text.npos;
+  }));
+  for (const std::string& text : reports) CHECK(text.find("comes too late") == text.npos);
+}
+TEST_CASE("a loader that stores when it has loaded all is told as the one who could wait for the storer's") {
+  check_named_always(with(Mistake::loader_stores_afterwards),
+                     "no thread has waited for staged_full, which comes before an arrival here; only warp 4 "
+                     "lane 0 still could, and now waits at test_ring.cu:");
+  check_named_always(with(Mistake::loader_stores_afterwards),
+                     " for empty[0], and so for those who wait here: should another thread wait for "
+                     "staged_full?\n");
+}
+TEST_CASE("a count that is larger than the number of those who ever arrive is asked about") {
+  check_named_always(with(Mistake::empty_counts_one_more), "\n  only warp 0 lane 0 arrived (test_ring.cu:");
+  check_named_always(with(Mistake::empty_counts_one_more),
+                     "), and no other thread ever has: is the count of 2 (test_ring.cu:");
 }
 TEST_CASE("a staging tile that is overwritten while TMA may read it is a race") {
   check_race(with(Mistake::compute_does_not_wait_for_storer),
