@@ -31,6 +31,7 @@ constexpr int64_t kWarpgroupRows = 64, kTileRows = 128;
 struct Source {
   int64_t matrix, block;
   bool is_v;
+  int64_t further = 0;  ///< so many keys behind where the block begins
 };
 
 /// A row of Q: its head, the head of K and V that it should see, and the last block of keys that its tile
@@ -139,7 +140,7 @@ Row with_panels(Panels panels, int64_t row, int64_t tile_rows, const Read& read)
 Row row_of(const Attention& p, const Source& from, int64_t key, Panels panels) {
   return with_panels(panels, key, kKeysOfBlock, [&](int64_t at) {
     return row_of(p, from.is_v ? p.v : p.k, int64_t{p.batch} * p.kv_heads, from.matrix,
-                  from.block * kKeysOfBlock + at);
+                  from.block * kKeysOfBlock + from.further + at);
   });
 }
 
@@ -250,6 +251,7 @@ class Mistakes {
     add_softmax();
     add_scale_and_mask();
     add_blocks();
+    add_places();
     add_exchanged();
     add_panels();
     add_strides();
@@ -345,9 +347,12 @@ class Mistakes {
       add_replaced("each block of keys but the last",
                    [=](const Query&, int64_t block) { return block + 1 < blocks; });
       add_replaced("each block of keys but the first", [](const Query&, int64_t block) { return block > 0; });
-      if (p_.causal)
+      if (p_.causal) {
         add_replaced("each block of keys but the last one of a tile",
                      [](const Query& me, int64_t block) { return block < me.last_block; });
+        add_replaced("the last block of keys of a tile",
+                     [](const Query& me, int64_t block) { return block == me.last_block; });
+      }
     }
     for (int64_t one = 0; one < blocks; ++one) {
       if (one >= kBlocksTriedAlone && one + 1 < blocks) continue;
@@ -356,6 +361,41 @@ class Mistakes {
       add(name + " is missing").times = [=](const Query&, int64_t block) { return block != one; };
       add(name + " counts twice").times = [=](const Query&, int64_t block) { return 1 + (block == one); };
       if (blocks > 2) add_replaced(name, [=](const Query&, int64_t block) { return block == one; });
+    }
+  }
+
+  /// A block is loaded from a row that is not its number times its height.
+  void add_places() {
+    const auto from_row = [](int64_t height, int64_t behind) {
+      return [=](const Query&, Source from) {
+        from.further = from.block * (height - kKeysOfBlock) + behind;
+        return from;
+      };
+    };
+    const auto add_height = [&](const char* name, int64_t height) -> Mistake& {
+      const std::string row = height == 1 ? "i" : height ? fmt::format("{} i", height) : "0";
+      return add(
+          fmt::format("block i of {} was loaded from row {} on, not from row {} i", name, row, kKeysOfBlock));
+    };
+    for (const int64_t height : {0, 1, 32, 64, 256}) {
+      Mistake& both = add_height("K and V", height);
+      both.k = both.v = from_row(height, 0);
+      add_height("K", height).k = from_row(height, 0);
+      add_height("V", height).v = from_row(height, 0);
+    }
+    // Loads are numbered in the order of their use: a block of K, one of V, the next one of K, ...
+    for (const int64_t height : {1, 128}) {
+      const std::string row = fmt::format("{} i", 2 * height),
+                        why = "is the row made of the number of a load, where K and V alternate?";
+      Mistake& both =
+          add(fmt::format("block i of K was loaded from row {} on, and that of V from row {} + {}, not both "
+                          "from row {} i: {}",
+                          row, row, height, kKeysOfBlock, why));
+      both.k = from_row(2 * height, 0);
+      both.v = from_row(2 * height, height);
+      add(fmt::format("block i of V was loaded from row {} + {} on, not from row {} i: {}", row, height,
+                      kKeysOfBlock, why))
+          .v = from_row(2 * height, height);
     }
   }
 

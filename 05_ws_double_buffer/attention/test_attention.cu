@@ -235,8 +235,9 @@ struct Changed {
   int q_head = 0;       ///< further down
   int spoilt_row = -1;  ///< which has an error besides
   int rows_from = 0;    ///< the first query of each 128 with the change
-  int v_step = 2048;    ///< bytes in V from 16 keys to the next
-  int k_step = 32;      ///< and in K from 16 dimensions to the next
+  std::function<int64_t(int64_t block, bool is_last, bool is_v)> first_row = nullptr;  ///< of a block's load
+  int v_step = 2048;  ///< bytes in V from 16 keys to the next
+  int k_step = 32;    ///< and in K from 16 dimensions to the next
 };
 
 /// One lane computes a row, with the change. The arrays are on the host.
@@ -258,12 +259,18 @@ std::vector<__nv_bfloat16> changed_attention(const Extent& e, const std::vector<
     const auto later = [&](int64_t key, int by) {
       return now.stays_in_tile && (key + by) / kKeys >= blocks ? key : key + by;
     };
+    const auto placed = [&](int64_t key, bool is_v) {
+      const int64_t block = key / kKeys;
+      return now.first_row ? now.first_row(block, block + 1 == blocks, is_v) + key % kKeys : key;
+    };
     const auto at_k = [&](int64_t key, int d) {
+      if (now.first_row) return at(k, placed(key, false), d);
       if (now.takes_turns_wrong) return key < kKeys ? at(k, key, d) : at(v, key - kKeys, d);
       const int from = d % 64 / 16 * now.k_step / 2 + d % 16;
       return at(now.exchanges ? v : k, later(key + from / 64, now.k_later), d / 64 * 64 + from % 64);
     };
     const auto at_v = [&](int64_t key, int d) {
+      if (now.first_row) return at(v, placed(key, true), d);
       if (now.takes_turns_wrong) return key / kKeys + 1 < blocks ? at(k, key + kKeys, d) : at(v, key, d);
       // Of a panel, whose rows of 64 dimensions lie one behind the other.
       const int64_t from = key % kKeys % 16 * 64 + d % 64 + key % kKeys / 16 * now.v_step / 2;
@@ -446,8 +453,32 @@ TEST_CASE("attention: a wrong O that a known mistake explains is explained by it
        {.k_step = 64},
        "\n  the product Q K^T took the next 16 dimensions of K 64 bytes further on, where they lie 32 bytes "
        "further on: what is added to its descriptor is wrong; all rows"},
+      {full,
+       {.first_row = [](int64_t block, bool, bool is_v) { return (2 * block + is_v) * kKeys; }},
+       "\n  block i of K was loaded from row 256 i on, and that of V from row 256 i + 128, not both from row "
+       "128 i: is the row made of the number of a load, where K and V alternate?; all rows"},
+      {causal,
+       {.first_row = [](int64_t block, bool, bool is_v) { return is_v ? 2 * block + 1 : block * kKeys; }},
+       "\n  block i of V was loaded from row 2 i + 1 on, not from row 128 i: is the row made of"},
+      {full,
+       {.first_row = [](int64_t block, bool, bool) { return block; }},
+       "\n  block i of K and V was loaded from row i on, not from row 128 i; all rows"},
+      {full,
+       {.first_row = [](int64_t block, bool, bool is_v) { return is_v ? block * kKeys : block * 64; }},
+       "\n  block i of K was loaded from row 64 i on, not from row 128 i; all rows"},
+      {causal,
+       {.first_row = [](int64_t block, bool is_last,
+                        bool is_v) { return (block + (is_last && is_v)) * kKeys; }},
+       "\n  the last block of keys of a tile used V of the next block in place of its own V; "},
+      {causal,
+       {.first_row = [](int64_t block, bool is_last,
+                        bool is_v) { return (block - (is_last && !is_v)) * kKeys; }},
+       "\n  the last block of keys of a tile used K of the block before in place of its own K; "},
       // Nothing explains what is only near to a known mistake, or is one in all rows but one.
       {full, {.scale = 0.5f}, "elements are wrong\n  all rows are wrong"},
+      {full,
+       {.first_row = [](int64_t block, bool, bool is_v) { return block * (is_v ? kKeys : 96); }},
+       "elements are wrong\n  all rows are wrong"},
       {full, {.v_later = 64}, "elements are wrong\n  all rows are wrong"},
       {full, {.v_later = 127}, "elements are wrong\n  all rows are wrong"},
       {full, {.keys_seen = -2}, "elements are wrong\n  266 of 300 rows are wrong"},

@@ -16,6 +16,10 @@ struct WorkOfKernels {
   std::string (*staged_at)() = nullptr;
   /// Have boxes of TMA loads covered all columns of this matrix?
   bool (*has_loaded_columns)(const void* matrix, int columns) = nullptr;
+  /// "wgmma at gemm.cuh:35", without the line where there are several; empty if there was none.
+  std::string (*multiplied_by)() = nullptr;
+  /// A sentence about a block that ended with filled slots for which nobody waited; empty if there is none.
+  std::string (*unread_fills)() = nullptr;
 };
 inline WorkOfKernels take_work_of_kernels() { return {}; }
 

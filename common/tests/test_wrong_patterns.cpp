@@ -601,6 +601,119 @@ TEST_CASE("Where no sums can have been staged, a staging tile is not blamed") {
                  !ContainsSubstring("stag"));
 }
 
+TEST_CASE("Tiles whose number is multiplied by another width than theirs are named") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto columns = [](int width, int instead, int all = 520) {
+    return complaint_of_places(140, all, [=](int row, int column) {
+      return std::pair(row, column / width * instead + column % width);
+    });
+  };
+  CHECK_THAT(columns(256, 128),
+             ContainsSubstring("data seed 7)\n  in tiles of 256 columns, tile t of C, at column 256 t, holds "
+                               "what begins at column 128 t: is B loaded from column 128 t there?; "));
+  CHECK_THAT(columns(128, 256), ContainsSubstring("in tiles of 128 columns, tile t of C, at column 128 t, "
+                                                  "holds what begins at column 256 t: is B loaded"));
+  CHECK_THAT(columns(128, 1), ContainsSubstring("holds what begins at column t: is B loaded from column t"));
+  CHECK_THAT(columns(128, 0), ContainsSubstring("holds what begins at column 0: is B loaded from column 0"));
+  CHECK_THAT(complaint_of_places(
+                 330, 64, [](int row, int column) { return std::pair(row / 128 * 64 + row % 128, column); }),
+             ContainsSubstring("in tiles of 128 rows, tile t of C, at row 128 t, holds what begins at row 64 "
+                               "t: is A loaded from row 64 t there?"));
+  // Pieces of one tile, which staging may place so; one distance; and more than that is wrong.
+  CHECK_THAT(columns(64, 32, 256), !ContainsSubstring("tile t of C"));
+  CHECK_THAT(columns(256, 128, 500), !ContainsSubstring("tile t of C"));
+  CHECK_THAT(complaint_of_places(64, 520,
+                                 [](int row, int column) {
+                                   return row == 7 ? std::pair(8, column)
+                                                   : std::pair(row, column / 256 * 128 + column % 256);
+                                 }),
+             !ContainsSubstring("tile t of C"));
+}
+
+namespace {
+
+/// C [128, 136] of small integers as wgmma makes it, whose descriptors of tiles of 128 x 64 and 64 x 128
+/// elements, swizzled, have these strides; behind a tile lies something else.
+struct Descriptors {
+  int step_of_a = 32, stride_of_a = 1024, step_of_b = 2048, stride_of_b = 1024, leading_of_b = 8192;
+  bool spoils_one = false;
+
+  std::string explained(const std::string& multiplied_by = "wgmma at core.cuh:35") const {
+    constexpr int kRows = 128, kColumns = 136, kSum = 136, kTile = 64, kPanelRow = 128, kOfTile = 16384;
+    std::vector<__nv_bfloat16> a, b;
+    for (int i = 0; i < kRows * kSum; ++i)
+      a.push_back(ladder::to_bf16(static_cast<float>((i * 7919 + i / 31 * 13) % 5 - 2)));
+    for (int i = 0; i < kSum * kColumns; ++i)
+      b.push_back(ladder::to_bf16(static_cast<float>((i * 6841 + i / 29 * 17) % 5 - 2)));
+    const auto swizzled = [](int byte) { return byte ^ (byte >> 3 & 0x70); };
+    std::vector<float> right(kRows * kColumns), held(right.size());
+    for (int k_tile = 0; k_tile < kSum; k_tile += kTile)
+      for (int first = 0; first < kColumns; first += 128) {
+        std::vector<float> tile_a(4 * kOfTile, 3), tile_b(4 * kOfTile, 3);  // by bytes
+        for (int i = 0; i < 128; ++i)
+          for (int k = 0; k < kTile; ++k) {
+            const bool has_k = k_tile + k < kSum;
+            tile_a[swizzled(i * kPanelRow + k * 2)] = has_k ? ladder::to_float(a[i * kSum + k_tile + k]) : 0;
+            tile_b[swizzled(i / kTile * 8192 + k * kPanelRow + i % kTile * 2)] =
+                has_k && first + i < kColumns ? ladder::to_float(b[(k_tile + k) * kColumns + first + i]) : 0;
+          }
+        const auto add = [&](std::vector<float>& c, const Descriptors& is) {
+          for (int row = 0; row < kRows; ++row)
+            for (int column = first; column < std::min(first + 128, kColumns); ++column)
+              for (int k = 0; k < kTile; ++k) {
+                const int j = column - first, from_a = row / 64 * 64 * kPanelRow +
+                                                       row % 64 / 8 * is.stride_of_a + row % 8 * kPanelRow +
+                                                       k / 16 * is.step_of_a + k % 16 * 2;
+                const int from_b = j / kTile * is.leading_of_b + k / 16 * is.step_of_b +
+                                   k % 16 / 8 * is.stride_of_b + k % 8 * kPanelRow + j % kTile * 2;
+                c[row * kColumns + column] += tile_a[swizzled(from_a)] * tile_b[swizzled(from_b)];
+              }
+        };
+        add(right, {});
+        add(held, *this);
+      }
+    if (spoils_one) held[20 * kColumns + 5] += 1;
+    ladder::Reference reference{{kRows, kColumns, kSum}, {}, {right.begin(), right.end()}};
+    for (int row = 0; row < kRows; ++row) reference.rows.push_back(row);
+    ladder::WrongElements wrong(reference);
+    for (int i = 0; i < kRows * kColumns; ++i)
+      if (held[i] != right[i]) wrong.add(i / kColumns, i % kColumns, right[i], ladder::to_bf16(held[i]));
+    ladder::MadeBy made_by;
+    made_by.multiplied_by = multiplied_by;
+    return wrong.count() ? ladder::explain(wrong, reference, /*is_exact=*/true, a, b, made_by) : "right";
+  }
+};
+
+}  // namespace
+
+TEST_CASE("A descriptor whose stride is wrong is named, and what a step along K adds to it") {
+  CHECK(Descriptors{}.explained() == "right");
+  CHECK(Descriptors{.stride_of_a = 512}.explained() ==
+        "in tile row 0, tile column 0: wgmma at core.cuh:35 took the next 8 rows of A 512 bytes further on, "
+        "and they lie 1024 bytes further on: the stride offset in A's matrix descriptor is wrong");
+  CHECK_THAT(Descriptors{.stride_of_a = 2048}.explained(),
+             ContainsSubstring("took the next 8 rows of A 2048 bytes further on, and they lie 1024 bytes"));
+  CHECK_THAT(
+      Descriptors{.step_of_a = 64}.explained(),
+      ContainsSubstring("took the next 16 columns of A 64 bytes further on, and they lie 32 bytes further "
+                        "on: what a step along K adds to A's matrix descriptor is wrong"));
+  CHECK_THAT(
+      Descriptors{.step_of_b = 32}.explained(),
+      ContainsSubstring("took the next 16 rows of B 32 bytes further on, and they lie 2048 bytes further "
+                        "on: what a step along K adds to B's matrix descriptor is wrong"));
+  CHECK_THAT(
+      Descriptors{.stride_of_b = 128}.explained(),
+      ContainsSubstring("took the next 8 rows of B 128 bytes further on, and they lie 1024 bytes further "
+                        "on: the stride offset in B's matrix descriptor is wrong"));
+  CHECK_THAT(Descriptors{.leading_of_b = 1024}.explained(),
+             ContainsSubstring("took the next 64 columns of B 1024 bytes further on, and they lie 8192 bytes "
+                               "further on: the leading offset in B's matrix descriptor is wrong"));
+  // Not where something else is wrong, too, nor where wgmma is not known to have multiplied.
+  CHECK_THAT(Descriptors({.stride_of_a = 512, .spoils_one = true}).explained(),
+             !ContainsSubstring("descriptor is wrong;"));
+  CHECK_THAT(Descriptors{.stride_of_a = 512}.explained(""), !ContainsSubstring("descriptor"));
+}
+
 namespace {
 
 /// Multiplies 96 x 72 x 296 with elements of A and B taken from where the functions say; then changes C.

@@ -289,6 +289,10 @@ struct WorkOfKernels {
   std::string (*staged_at)() = nullptr;
   /// Likewise: whether boxes of TMA loads have covered all columns of the matrix that begins there.
   bool (*has_loaded_columns)(const void* matrix, int columns) = nullptr;
+  /// "wgmma at gemm.cuh:35", without the line where there are several; empty if there was none.
+  std::string (*multiplied_by)() = nullptr;
+  /// A sentence about a block that ended with filled slots for which nobody waited; empty if there is none.
+  std::string (*unread_fills)() = nullptr;
 };
 WorkOfKernels take_work_of_kernels();
 

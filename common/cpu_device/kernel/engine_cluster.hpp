@@ -42,20 +42,36 @@ namespace cpu_device {
 struct MovedTiles {
   /// By a tensor's first byte: columns at which boxes of TMA loads began, and how many a box has.
   std::map<const std::byte*, std::map<int, int>> loaded_columns;
-  std::vector<Location> staged_at;  ///< calls of stmatrix, each line once
+  std::vector<Location> staged_at;      ///< calls of stmatrix, each line once
+  std::vector<Location> multiplied_at;  ///< likewise, of wgmma
+  /// The first block, by its number, that has ended with slots for which nobody waited: a sentence, and the
+  /// number.
+  std::string unread_fills;
+  uint64_t of_block = 0;
 
   void note_load(const std::byte* tensor, int column, int columns) {
     int& most = loaded_columns[tensor][column];
     most = std::max(most, columns);
   }
-  void note_staging(const Location& where) {
-    const auto is_same = [&](const Location& one) { return one.call == where.call && one == where; };
-    if (std::none_of(staged_at.begin(), staged_at.end(), is_same)) staged_at.push_back(where);
+  void note_staging(const Location& where) { note_once(staged_at, where); }
+  void note_product(const Location& where) { note_once(multiplied_at, where); }
+  void note_unread_fills(uint64_t block, const std::string& text) {
+    if (text.empty() || (!unread_fills.empty() && of_block <= block)) return;
+    unread_fills = text;
+    of_block = block;
   }
   void add(const MovedTiles& other) {
     for (const auto& [tensor, boxes] : other.loaded_columns)
       for (const auto& [column, columns] : boxes) note_load(tensor, column, columns);
     for (const Location& where : other.staged_at) note_staging(where);
+    for (const Location& where : other.multiplied_at) note_product(where);
+    note_unread_fills(other.of_block, other.unread_fills);
+  }
+
+ private:
+  static void note_once(std::vector<Location>& all, const Location& where) {
+    const auto is_same = [&](const Location& one) { return one.call == where.call && one == where; };
+    if (std::none_of(all.begin(), all.end(), is_same)) all.push_back(where);
   }
 };
 
@@ -172,6 +188,7 @@ class Cluster {
   void thread_main(Thread&);
   void thread_exits(Thread&);
   void block_exits(Block&);
+  void note_unread_fills(const Block&);
   void report_suspicions(const Block&);
   void check_mappings_at_exit(const Block&);
   static void fiber_main(void* thread);

@@ -92,6 +92,14 @@ std::string describe_staging() {
   return place;
 }
 
+std::string describe_products() {
+  const std::vector<Location>& all = moved_tiles_taken.multiplied_at;
+  const bool is_one = std::all_of(all.begin(), all.end(), [&](const Location& one) { return one == all[0]; });
+  return all.empty() ? "" : is_one ? "wgmma at " + to_string(all[0]) : "wgmma";
+}
+
+std::string unread_fills() { return moved_tiles_taken.unread_fills; }
+
 bool has_loaded_columns(const void* matrix, int columns) {
   const auto boxes = moved_tiles_taken.loaded_columns.find(static_cast<const std::byte*>(matrix));
   if (boxes == moved_tiles_taken.loaded_columns.end()) return false;
@@ -284,8 +292,12 @@ WorkOfKernels take_work_of_kernels() {
   const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
   Work work = std::exchange(work_of_kernels, {});
   moved_tiles_taken = std::move(work.moved_tiles);
-  return {work.has_multiplied_before && !work.multiplies, work.stages || !work.is_known, describe_staging,
-          has_loaded_columns};
+  return {work.has_multiplied_before && !work.multiplies,
+          work.stages || !work.is_known,
+          describe_staging,
+          has_loaded_columns,
+          describe_products,
+          unread_fills};
 }
 
 namespace {

@@ -114,6 +114,9 @@ Mbarrier& find_mbarrier(Thread&, Block&, const uint64_t* object, const char* ope
 const std::string& note_of(Mbarrier&);
 /// "empty" of the slot whose "full" it is, or the reverse; null if there is none. Sets Mbarrier::is_full.
 const Mbarrier* other_end(const Mbarrier&);
+/// Of a block that ends: slots that were filled and that nobody waited for. A sentence; empty if there are
+/// none. They are legal, as where a loader fetches what may be needed next.
+std::string describe_unread_fills(const Block&);
 /// In any phase.
 bool has_ever_arrived(const Mbarrier&, const Thread&);
 /// Records a failure if the thread has used mbarriers for two seconds without waiting once: its loop does not

@@ -410,6 +410,18 @@ std::string explain_wrong_mask(Cluster& cluster, const CountedCopy& copy, const 
          list(with_bytes(barrier.last_arrivals, true), nullptr, /*says_bytes=*/true);
 }
 
+namespace {
+
+/// " 0 expected 32768 bytes, and got those of ...": the phase before, which has ended without the copy.
+std::string got_of_phase(const CountedCopy& copy) {
+  const Mbarrier& barrier = *copy.barrier;
+  return print(" %llu expected %lld bytes, and got those of", static_cast<unsigned long long>(copy.phase),
+               static_cast<long long>(barrier.last_expected_bytes)) +
+         list(with_bytes(barrier.last_arrivals, true), nullptr, /*says_bytes=*/true);
+}
+
+}  // namespace
+
 std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
   const Mbarrier& barrier = *copy.barrier;
   int64_t surplus = copy.bytes();
@@ -442,6 +454,10 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
                  static_cast<unsigned long long>(copy.phase)) +
            list(with_bytes(others, true), nullptr, /*says_bytes=*/true);
   }
+  if (const std::string box = is_next && !is_whole_phase ? explain_box_over_rows(cluster, copy) : "";
+      !box.empty())
+    return ": " + box + "\n  the copy came after its phase at " + describe(barrier) + " had ended: phase" +
+           got_of_phase(copy);
   std::string text =
       is_whole_phase
           ? print(
@@ -456,12 +472,7 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
   if (mask) text += ", or a mask names a wrong block";
   if (mask && !(mask >> copy.issuer->block->ids.rank_in_cluster & 1))
     text += ": this one, of " + describe(*copy.issuer->block) + ", leaves out the block that sends";
-  if (is_next) {
-    text += print("\n  phase %llu expected %lld bytes, and got those of",
-                  static_cast<unsigned long long>(copy.phase),
-                  static_cast<long long>(barrier.last_expected_bytes)) +
-            list(with_bytes(barrier.last_arrivals, true), nullptr, /*says_bytes=*/true);
-  }
+  if (is_next) text += "\n  phase" + got_of_phase(copy);
   if (mask) {
     text += "\n  its mask " + binary(mask, *copy.target) + " sends it to";
     for (const auto& block : cluster.blocks())
@@ -1610,6 +1621,40 @@ std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, co
 }
 
 }  // namespace
+
+std::string explain_box_over_rows(Cluster& cluster, const CountedCopy& copy) {
+  const Unobserved unobserved;
+  SharedLayout& layout = cluster.layout();
+  const auto explain = [&](const Thread::CountedLoad& load, size_t shared_bytes) -> std::string {
+    if (load.barrier != copy.barrier || load.rows < 2) return "";
+    const size_t row_bytes = load.bytes / load.rows;
+    const auto [begin, end] = array_around(layout, shared_bytes, load.offset);
+    const std::string array = without_row(layout.name_of(begin));
+    const size_t room = end - load.offset;
+    if (array.empty() || begin == load.offset || load.bytes <= room || (load.offset - begin) % row_bytes ||
+        room % row_bytes || layout.name_of(begin + row_bytes) != array + "[1][0]")
+      return "";
+    const auto bytes_of = [&](const Location& where, uint32_t bytes) {
+      return where == load.where ? static_cast<int64_t>(room) : int64_t{bytes};
+    };
+    int64_t left = copy.barrier->last_expected_bytes - bytes_of(copy.where, copy.bytes());
+    for (const Mbarrier::Arrival& arrival : with_bytes(copy.barrier->last_arrivals, true))
+      left -= bytes_of(arrival.where, arrival.bytes);
+    if (left < 0 || left % static_cast<int64_t>(room)) return "";
+    return print("a box of %u rows%s begins at ", load.rows,
+                 load.where == copy.where ? "" : (", loaded at " + own_place(load.where) + ",").c_str()) +
+           array + print("[%zu], and ", (load.offset - begin) / row_bytes) + array +
+           print(" has %zu rows: is the box of the tensor map too large?", (end - begin) / row_bytes);
+  };
+  for (const auto& block : cluster.blocks())
+    for (const Warp& warp : block->warps)
+      for (const Thread* lane : warp.lanes) {
+        if (!lane) continue;
+        for (const Thread::CountedLoad& load : lane->last_loads)
+          if (const std::string text = explain(load, block->shared.bytes()); !text.empty()) return text;
+      }
+  return "";
+}
 
 std::string explain_box_over_end(Thread& thread, const TmaBox& box, const void* shared) {
   constexpr size_t kStep = 16;

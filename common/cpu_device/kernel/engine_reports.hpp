@@ -75,6 +75,10 @@ bool may_hold(const Block&, const std::string& operand, size_t offset);
 /// rows of both. Nothing where the box ends within the block's shared memory, or no array has rows of the
 /// box's length.
 std::string explain_box_over_end(Thread&, const TmaBox&, const void* shared);
+/// A copy came when its phase had ended. Of the loads to that barrier one begins within the rows of an array,
+/// and reaches over its end; and the phase expected as many bytes as would come if that load, and others of
+/// its line, ended there. Half a sentence; empty if there is none.
+std::string explain_box_over_rows(Cluster&, const CountedCopy&);
 /// Why two accesses have no order: what should have handed over from the one thread to the other, and what is
 /// wrong with it. Half a sentence, or nothing.
 std::string explain_hand_over(const Thread& first, const Thread& second, const RaceChecker::Unordered&);

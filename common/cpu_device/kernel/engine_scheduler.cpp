@@ -612,9 +612,18 @@ void Cluster::block_exits(Block& block) {
   for (const auto& barrier : block.mbarriers)
     if (other_end(*barrier) && barrier->is_full)
       counters_.slot_fills = std::max(counters_.slot_fills, barrier->phase);
+  note_unread_fills(block);
   block.shared.poison();
   block.mbarriers.clear();
   if (observed_ && !kernel_.cooperative) observers().blocks_that_left |= 1u << block.ids.rank_in_cluster;
+}
+
+void Cluster::note_unread_fills(const Block& block) {
+  const Unobserved unobserved;
+  const Uint3 at = block.ids.index;
+  const Dim3 grid = block.ids.grid_dim;
+  moved_tiles_.note_unread_fills((uint64_t{at.z} * grid.y + at.y) * grid.x + at.x,
+                                 describe_unread_fills(block));
 }
 
 /// Who asked for a pointer to the shared memory of this block, and has not met it since, may still use it.

@@ -88,6 +88,7 @@ struct Thread {
     uint32_t offset = 0, bytes = 0;
     uint32_t mask = 0;  ///< of blocks; 0: no multicast
     Location where;
+    uint32_t rows = 0;  ///< of its box; 0 of other copies
   };
   static constexpr size_t kLoadsKept = 64;
   std::deque<CountedLoad> last_loads;

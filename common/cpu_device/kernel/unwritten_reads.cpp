@@ -34,11 +34,11 @@ std::string UnwrittenReads::explain_narrow_copy(unsigned block, size_t offset, c
 }
 
 void UnwrittenReads::remember(Block& block, size_t offset, const std::byte* seen, const char* what,
-                              Location where) {
+                              Location where, bool of_first_row) {
   const std::byte* const chunk = block.shared.generic() + offset;
   const size_t half = is_poison(seen) ? 0 : kHalf;
   const bool is_written = !is_poison(chunk + half);
-  First& first = is_written ? unpublished_ : unwritten_;
+  First& first = is_written ? unpublished_ : of_first_row ? unwritten_first_row_ : unwritten_;
   if (!first.text.empty()) return;
   const Unobserved unobserved;  // strings are made, maybe by a copy of their functions that is instrumented
   offset += half;
@@ -71,12 +71,16 @@ void note_unwritten_load(unsigned block, size_t offset, const void* return_addre
 }
 
 void UnwrittenReads::end(Cluster& cluster) {
+  for (First* first : {&unwritten_, &unwritten_first_row_}) end(*first, cluster);
+}
+
+void UnwrittenReads::end(First& first, Cluster& cluster) const {
   RaceChecker* const races = cluster.races();
-  if (unwritten_.text.empty() || unwritten_.cluster != cluster_ || unwritten_.is_ended || !races) return;
-  unwritten_.is_ended = true;
+  if (first.text.empty() || first.cluster != cluster_ || first.is_ended || !races) return;
+  first.is_ended = true;
   const Unobserved unobserved;
-  const std::string writer = races->describe_last_write(unwritten_.block, unwritten_.offset);
-  unwritten_.text += writer.empty() ? "; nor was it after that" : "; too late came the " + writer;
+  const std::string writer = races->describe_last_write(first.block, first.offset);
+  first.text += writer.empty() ? "; nor was it after that" : "; too late came the " + writer;
 }
 
 void UnwrittenReads::add(const UnwrittenReads& other) {
@@ -84,6 +88,7 @@ void UnwrittenReads::add(const UnwrittenReads& other) {
     if (!from.text.empty() && (to.text.empty() || from.cluster < to.cluster)) to = from;
   };
   merge(unwritten_, other.unwritten_);
+  merge(unwritten_first_row_, other.unwritten_first_row_);
   merge(unpublished_, other.unpublished_);
   merge(overlap_, other.overlap_);
 }

@@ -24,9 +24,11 @@ class UnwrittenReads {
     narrow_copies_.clear();
   }
   /// Somebody reads these 16 bytes of a view of shared memory.
-  void note(Block& block, size_t offset, const std::byte* view, const char* what, Location where) {
+  /// @param of_first_row of a product's rows or columns, which lies within the matrix: others may lie beyond
+  void note(Block& block, size_t offset, const std::byte* view, const char* what, Location where,
+            bool of_first_row = false) {
     if (is_poison(view + offset) || is_poison(view + offset + kHalf))
-      remember(block, offset, view + offset, what, where);
+      remember(block, offset, view + offset, what, where, of_first_row);
   }
   /// A cp.async of fewer than 16 bytes to this place was issued.
   void note_narrow_copy(unsigned block, size_t offset, uint32_t bytes, Location where) {
@@ -41,11 +43,12 @@ class UnwrittenReads {
   /// Where a cluster has ended: says of its first unwritten read whether somebody has written there since.
   void end(Cluster&);
   void add(const UnwrittenReads& other);
-  /// A sentence; empty if there is none. What was written and not published comes first.
+  /// A sentence; empty if there is none. What was written and not published comes first, then what surely
+  /// reaches a sum.
   const std::string& text() const {
-    return !unpublished_.text.empty() ? unpublished_.text
-           : !unwritten_.text.empty() ? unwritten_.text
-                                      : overlap_.text;
+    for (const First* first : {&unpublished_, &unwritten_first_row_, &unwritten_})
+      if (!first->text.empty()) return first->text;
+    return overlap_.text;
   }
 
  private:
@@ -63,11 +66,13 @@ class UnwrittenReads {
   static constexpr size_t kChunk = 16, kHalf = 8;  ///< bytes that are read at a time; half of them
 
   static bool is_poison(const std::byte* half);
-  void remember(Block& block, size_t offset, const std::byte* seen, const char* what, Location where);
+  void remember(Block& block, size_t offset, const std::byte* seen, const char* what, Location where,
+                bool of_first_row);
+  void end(First&, Cluster&) const;
   std::string explain_narrow_copy(unsigned block, size_t offset, const std::byte* chunk) const;
 
   uint64_t cluster_ = 0;
-  First unwritten_, unpublished_, overlap_;
+  First unwritten_, unwritten_first_row_, unpublished_, overlap_;
   std::map<std::pair<unsigned, size_t>, NarrowCopy> narrow_copies_;  ///< the last to each chunk of a block
 };
 

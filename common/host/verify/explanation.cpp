@@ -32,17 +32,28 @@ struct Products {
       of_tiles;  ///< [tile of A, tile of B]: one tile's columns of A times another's rows of B
 };
 
+constexpr int64_t kPanelRow = 128, kStepOfProduct = 16;
+
+/// Where a wgmma's descriptors find elements of an operand that lies in panels of 128 bytes, in bytes.
+struct Strides {
+  int64_t step;  ///< from the 16 of k that one wgmma takes to the next 16
+  int64_t eight = 8 * kPanelRow;
+  int64_t panel = kTileWidth * kPanelRow;  ///< of B
+};
+constexpr Strides kRightOfA{kStepOfProduct * 2}, kRightOfB{kStepOfProduct * kPanelRow};
+
 class Explainer {
  public:
   Explainer(std::vector<WrongElement> examples, const WrongElements& wrong, const Reference& reference,
-            bool is_exact, bool may_be_staged, const std::vector<__nv_bfloat16>& a,
+            bool is_exact, const MadeBy& made_by, const std::vector<__nv_bfloat16>& a,
             const std::vector<__nv_bfloat16>& b)
       : examples_(std::move(examples)),
         wrong_(wrong),
         reference_(reference),
         shape_(reference.shape),
         is_exact_(is_exact),
-        may_be_staged_(may_be_staged),
+        may_be_staged_(made_by.may_be_staged),
+        multiplied_by_(made_by.multiplied_by),
         a_(a),
         b_(b) {
     tiles_ = (shape_.k + kTileWidth - 1) / kTileWidth;
@@ -65,6 +76,7 @@ class Explainer {
     if (text.empty()) text = explain_by_transposition();
     if (text.empty()) text = explain_by_exchanged_coordinates();
     if (text.empty()) text = explain_by_swizzle();
+    if (text.empty()) text = explain_by_descriptor();
     if (text.empty()) text = explain_by_shift();
     if (text.empty()) text = explain_by_added_tile();
     if (text.empty()) text = explain_by_sums_of_other_tile();
@@ -150,7 +162,9 @@ class Explainer {
     return products;
   }
 
+  /// @param value NaN if it is not known
   bool is_got(const WrongElement& example, double value) const {
+    if (std::isnan(value)) return true;
     if (is_exact_) return to_float(to_bf16(static_cast<float>(value))) == static_cast<float>(example.got);
     return std::abs(example.got - value) <= std::abs(value) / 256 + 0.01;  // a typical product is 1
   }
@@ -601,6 +615,79 @@ class Explainer {
     return "";
   }
 
+  /// A's element of row `row` and k = `i` where descriptors have these strides, of a tile of so many rows;
+  /// NaN behind the tile.
+  double read_a(const Strides& strides, int64_t tile_rows, int64_t row, int64_t i) const {
+    const int64_t first = row / kTileWidth * kTileWidth, in_tile = first % tile_rows;  // of a warpgroup
+    const int64_t k = i % kTileWidth, eight = row % kTileWidth / 8;
+    const int64_t byte = in_tile * kPanelRow + eight * strides.eight + row % 8 * kPanelRow +
+                         k / kStepOfProduct * strides.step + k % kStepOfProduct * 2;
+    const int64_t row_read = byte / kPanelRow;
+    if (row_read >= tile_rows) return NAN;
+    return element(a_, first - in_tile + row_read, i - k + byte % kPanelRow / 2, shape_.m, shape_.k,
+                   shape_.k);
+  }
+  /// Likewise of B, of a tile of so many columns.
+  double read_b(const Strides& strides, int64_t tile_columns, int64_t i, int64_t column) const {
+    const int64_t k = i % kTileWidth, in_tile = column % tile_columns;
+    const int64_t byte = in_tile / kTileWidth * strides.panel + k / kStepOfProduct * strides.step +
+                         k % kStepOfProduct / 8 * strides.eight + k % 8 * kPanelRow +
+                         in_tile % kTileWidth * 2;
+    const int64_t panel = byte / kRightOfB.panel, row = byte % kRightOfB.panel / kPanelRow;
+    if (panel >= tile_columns / kTileWidth) return NAN;
+    return element(b_, i - k + row, column - in_tile + panel * kTileWidth + byte % kPanelRow / 2, shape_.k,
+                   shape_.n, shape_.n);
+  }
+
+  /// A stride of a descriptor, or what is added to it, is another one.
+  std::string explain_by_descriptor() {
+    if (multiplied_by_.empty()) return "";
+    constexpr int64_t kLargestTried = 4096;
+    struct Part {
+      const char* what;
+      int64_t Strides::*which;
+      bool is_a;
+    };
+    const int64_t end = int64_t{tiles_} * kTileWidth;
+    for (const auto& [what, which, is_a] : {Part{"next 16 columns", &Strides::step, true},
+                                            {"next 8 rows", &Strides::eight, true},
+                                            {"next 16 rows", &Strides::step, false},
+                                            {"next 8 rows", &Strides::eight, false},
+                                            {"next 64 columns", &Strides::panel, false}}) {
+      const int64_t due = (is_a ? kRightOfA : kRightOfB).*which;
+      for (int64_t bytes = 0; bytes <= 2 * kRightOfB.panel; bytes = bytes ? 2 * bytes : 16)
+        for (const int64_t tile : {256, 192, 128, 64}) {
+          if (bytes == due || (bytes > kLargestTried && which != &Strides::panel)) continue;
+          Strides strides = is_a ? kRightOfA : kRightOfB;
+          strides.*which = bytes;
+          const Remake remake = [=, this, is_a = is_a](const WrongElement& e) {
+            double sum = 0;
+            for (int64_t i = 0; i < end && !std::isnan(sum); ++i) {
+              const double right = is_a ? right_b()(e, i) : right_a()(e, i);
+              if (right == 0) continue;  // whatever the other is
+              sum += right * (is_a ? read_a(strides, tile, e.row, i) : read_b(strides, tile, i, e.column));
+            }
+            return sum;
+          };
+          if (!is_made_by(remake)) continue;
+          const auto known = std::count_if(examples_.begin(), examples_.end(),
+                                           [&](const WrongElement& e) { return !std::isnan(remake(e)); });
+          if (static_cast<size_t>(known) < kMinExamples) {
+            remake_ = nullptr;
+            continue;
+          }
+          return fmt::format(
+              "{} took the {} of {} {} bytes further on, and they lie {} bytes further on: {} is wrong",
+              multiplied_by_, what, is_a ? "A" : "B", bytes, due,
+              which == &Strides::step
+                  ? fmt::format("what a step along K adds to {}'s matrix descriptor", is_a ? "A" : "B")
+                  : fmt::format("the {} offset in {}'s matrix descriptor",
+                                which == &Strides::panel ? "leading" : "stride", is_a ? "A" : "B"));
+        }
+    }
+    return "";
+  }
+
   /// Rows of A, or columns of B, of some places away.
   std::string explain_by_shift() {
     const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
@@ -822,6 +909,7 @@ class Explainer {
   const Reference& reference_;
   const Shape& shape_;
   const bool is_exact_, may_be_staged_;
+  const std::string multiplied_by_;
   const char* const staged_or_ = may_be_staged_ ? "staged or " : "";
   const std::vector<__nv_bfloat16>&a_, &b_;
   int tiles_ = 0, chunks_ = 0;
@@ -853,7 +941,7 @@ std::string place_of_tile(const WrongElement& example) {
 }
 
 Found find(const std::vector<WrongElement>& examples, const WrongElements& wrong, const Reference& reference,
-           bool is_exact, bool may_be_staged, const std::vector<__nv_bfloat16>& a,
+           bool is_exact, const MadeBy& made_by, const std::vector<__nv_bfloat16>& a,
            const std::vector<__nv_bfloat16>& b) {
   std::vector<WrongElement> of_one_row;
   for (const WrongElement& example : examples)
@@ -861,8 +949,7 @@ Found find(const std::vector<WrongElement>& examples, const WrongElements& wrong
   const WrongElement& first = examples[0];
   for (const std::vector<WrongElement>* chosen : {&examples, &std::as_const(of_one_row)}) {
     if (chosen->size() < kMinExamples) continue;
-    const auto explainer =
-        std::make_shared<Explainer>(*chosen, wrong, reference, is_exact, may_be_staged, a, b);
+    const auto explainer = std::make_shared<Explainer>(*chosen, wrong, reference, is_exact, made_by, a, b);
     const std::string text = explainer->explain();
     if (!text.empty()) {
       Found found;
@@ -953,6 +1040,8 @@ std::string explain_by_exchanged_tiles(const std::vector<std::vector<WrongElemen
       if (smaller < kSmallTile && std::max(m, n) <= kThreadsSums * smaller) continue;
       for (const bool of_offsets : {false, true})
         for (const auto& [of_a, of_b] : {std::pair{true, true}, {true, false}, {false, true}}) {
+          // Of one tile along the other side all hold what belongs to the first.
+          if ((!of_a && m <= height) || (!of_b && n <= width)) continue;
           if (!explains_all({height, width, of_offsets, of_a, of_b})) continue;
           const std::string size = fmt::format("tiles of {} x {} elements", height, width);
           if (!of_a || !of_b)
@@ -1022,6 +1111,61 @@ std::string explain_by_repeated_columns(const std::vector<std::vector<WrongEleme
   return "";
 }
 
+/// Tiles of C hold what begins at another place: the number of a tile is multiplied by another width than the
+/// tile's. That must explain all elements, those that are right, too.
+std::string explain_by_width_of_tiles(const std::vector<std::vector<WrongElement>>& tiles,
+                                      const WrongElements& wrong, const Reference& reference, bool is_exact) {
+  if (!is_exact) return "";
+  constexpr int kLargestTile = 256;  ///< what repeats is no piece of it
+  const int m = reference.shape.m, n = reference.shape.n;
+  const auto value_at = [&](size_t compared, int column) {
+    return column < n
+               ? to_float(to_bf16(static_cast<float>(
+                     reference.values[compared * static_cast<size_t>(n) + static_cast<size_t>(column)])))
+               : 0;
+  };
+  const auto is_made = [&](float got, size_t compared, int column, bool is_row, int source) {
+    if (!is_row) return got == value_at(compared, source);
+    return got == (source < m ? value_at(static_cast<size_t>(source), column) : 0);
+  };
+  const auto explains_all = [&](bool is_row, int width, int instead) {
+    const auto source = [=](int i) { return i / width * instead + i % width; };
+    std::set<int> distances;  // one alone has other causes
+    for (const auto& examples : tiles)
+      for (const WrongElement& e : examples) {
+        const int at = is_row ? e.row : e.column, from = source(at);
+        const auto compared = static_cast<size_t>(
+            std::lower_bound(reference.rows.begin(), reference.rows.end(), e.row) - reference.rows.begin());
+        if (!is_made(static_cast<float>(e.got), compared, e.column, is_row, from)) return false;
+        if (from < (is_row ? m : n)) distances.insert(from - at);
+      }
+    if (distances.size() < 2) return false;
+    for (size_t compared = 0; compared < reference.rows.size(); ++compared)
+      for (int column = 0; column < n; ++column)
+        if (!wrong.is_wrong(static_cast<int64_t>(compared), column) &&
+            !is_made(value_at(compared, column), compared, column, is_row,
+                     source(is_row ? reference.rows[compared] : column)))
+          return false;
+    return true;
+  };
+  for (const bool is_row : {false, true}) {
+    if ((is_row ? m : n) <= kLargestTile || (is_row && reference.sampled())) continue;
+    for (const int width : {64, 128, 192, 256, 32, 16})
+      for (const int instead : {0, 1, 8, 16, 32, 64, 128, 192, 256, 512}) {
+        if (instead == width || !explains_all(is_row, width, instead)) continue;
+        const char *const side = is_row ? "row" : "column", *const matrix = is_row ? "A" : "B";
+        const std::string taken =
+            instead ? fmt::format("{} {}", side, instead == 1 ? "t" : fmt::format("{} t", instead))
+                    : fmt::format("{} 0", side);
+        return fmt::format(
+            "in tiles of {} {}s, tile t of C, at {} {} t, holds what begins at {}: is {} loaded from {} "
+            "there?",
+            width, side, side, width, taken, matrix, taken);
+      }
+  }
+  return "";
+}
+
 /// Tiles of C that hold what belongs to the left, at distances that are multiples of the least: pieces of
 /// columns that begin too close to each other. Nothing if something else is wrong, too.
 std::string why_columns_spread(const std::vector<Found>& all) {
@@ -1054,8 +1198,10 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
   if (const std::string text = explain_by_repeated_columns(tiles, wrong, reference, is_exact, made_by);
       !text.empty())
     return text;
+  if (const std::string text = explain_by_width_of_tiles(tiles, wrong, reference, is_exact); !text.empty())
+    return text;
   const auto find_in = [&](const std::vector<WrongElement>& examples) {
-    return find(examples, wrong, reference, is_exact, made_by.may_be_staged, a, b);
+    return find(examples, wrong, reference, is_exact, made_by, a, b);
   };
   std::vector<std::vector<WrongElement>> tried;  // beside the first: the last, and some between
   for (size_t i = 1; i < std::min(tiles.size(), kTilesTried); ++i) {
@@ -1065,7 +1211,7 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
   if (const std::string text = explain_by_ring(tiles.front(), tried,
                                                [&](const std::vector<WrongElement>& examples) {
                                                  return Explainer(examples, wrong, reference, is_exact,
-                                                                  made_by.may_be_staged, a, b);
+                                                                  made_by, a, b);
                                                });
       !text.empty())
     return text;

@@ -14,6 +14,7 @@ struct MadeBy {
   bool may_be_staged = true;    ///< they may have kept sums in shared memory
   bool loads_all_of_b = false;  ///< surely: all columns of B were read
   std::string staged_at = "";  ///< the only line at which sums were stored to shared memory; empty if unknown
+  std::string multiplied_by = "";  ///< "wgmma at gemm.cuh:35"; empty if it is not known that wgmma did
 };
 
 /// A sentence that says what would make the wrong elements: products that are missing or counted twice, K

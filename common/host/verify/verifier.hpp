@@ -51,6 +51,7 @@ class Verifier {
   /// Explains wrong elements of A · B, with the first B.
   Explain explain_product_of(const Problem& problem, bool is_exact);
   std::string explain_nan(const WrongElements& wrong) const;
+  std::string unread_fills() const;
   Verdict with_innocent_reads(Verdict verdict);
   std::string run(const Problem& problem, const Multiply& multiply, const std::string& context);
 
@@ -61,6 +62,7 @@ class Verifier {
   WorkOfKernels work_;  ///< of the last run
   /// Lines that have read an unwritten array, and the result was right.
   std::set<std::string> innocent_reads_;
+  bool has_innocent_fills_ = false;  ///< likewise of slots that nobody waited for
 };
 
 /// The largest magnitude of integers for which nearly every sum of k products stays below 256 (three

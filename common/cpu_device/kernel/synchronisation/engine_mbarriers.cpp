@@ -557,6 +557,27 @@ void check_bytes_at_exit(Thread& last, const Block& block) {
   }
 }
 
+std::string describe_unread_fills(const Block& block) {
+  uint64_t fills = 0;
+  const Mbarrier* first = nullptr;
+  const Mbarrier::Arrival* copy = nullptr;
+  for (const auto& barrier : block.mbarriers) {
+    if (!barrier->has_had_bytes || barrier->phase <= barrier->last_phase_passed) continue;
+    if (first && !is_same_ring(*first, *barrier)) continue;
+    if (!first) first = barrier.get();
+    fills += barrier->phase - barrier->last_phase_passed;
+    for (const Mbarrier::Arrival& arrival : barrier->last_arrivals)
+      if (arrival.bytes && !copy) copy = &arrival;
+  }
+  if (!first || !copy) return "";
+  return describe(block) +
+         (fills == 1 ? " ended with a fill that nobody waited for, at "
+                     : print(" ended with %llu fills that nobody waited for, one of them at ",
+                             static_cast<unsigned long long>(fills))) +
+         name_of(*first) + " (" + copy->what + " at " + own_place(copy->where) +
+         "): does the loader make more steps than those who read?";
+}
+
 namespace {
 
 void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const char* what, Location where) {

@@ -100,8 +100,9 @@ class OperandReader {
   }
 
   /// Eight elements at a logical address; the swizzle exchanges 16-byte chunks within 1024 bytes.
+  /// @param row of A, or column of B, to which they belong: the first of them
   /// @return false, and a failure is recorded, if they lie outside.
-  bool read(uint32_t address, uint32_t swizzle, float (&values)[kChunk]) {
+  bool read(uint32_t address, uint32_t swizzle, uint32_t row, float (&values)[kChunk]) {
     const uint32_t swizzled = address ^ (address >> 3 & kSwizzleBits[swizzle]);
     const uint32_t offset = swizzled - kSharedWindowBase;
     if (swizzled < kSharedWindowBase || offset + kChunkBytes > block_.shared.bytes()) {
@@ -113,7 +114,8 @@ class OperandReader {
     }
     uint16_t bits[kChunk];
     std::memcpy(bits, memory_ + offset, sizeof bits);
-    cluster_.unwritten_reads().note(block_, offset, memory_, "wgmma", operation_.where);
+    cluster_.unwritten_reads().note(block_, offset, memory_, "wgmma", operation_.where,
+                                    row == 0 && &warpgroup_ == &block_.warpgroups.front());
     const MmaInput type = operation_.what.input;
     for (int i = 0; i < kChunk; ++i) values[i] = to_float(type, bits[i]);
     if (RaceChecker* races = cluster_.races()) {
@@ -154,7 +156,7 @@ bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint
                         [&](uint32_t k, uint32_t chunk) { return at.address_across_k(k, chunk * kChunk); });
     for (uint32_t k = 0; k < kTileK; ++k) {
       for (uint32_t row = 0; row < rows; row += kChunk) {
-        if (!reader.read(at.address_across_k(k, row), at.swizzle, values)) return false;
+        if (!reader.read(at.address_across_k(k, row), at.swizzle, row, values)) return false;
         for (uint32_t i = 0; i < kChunk; ++i) element(row + i, k) = values[i];
       }
     }
@@ -165,7 +167,7 @@ bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint
   if (!at.swizzle && at.leading < kChunk * kChunkBytes) reader.note_overlap(at.leading);
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t half = 0; half < 2; ++half) {
-      if (!reader.read(at.address_along_k(row, half), at.swizzle, values)) return false;
+      if (!reader.read(at.address_along_k(row, half), at.swizzle, row, values)) return false;
       for (uint32_t i = 0; i < kChunk; ++i) element(row, half * kChunk + i) = values[i];
     }
   }
@@ -265,6 +267,10 @@ void execute(Cluster& cluster, Block& block, Warpgroup& warpgroup, WgmmaOperatio
     store_sums(operation, row, d);
   }
   cluster.totals().mma_flops += uint64_t{2} * kTileM * columns * kTileK;
+  {
+    const Unobserved unobserved;
+    cluster.moved_tiles().note_product(operation.where);
+  }
   if (!what.a_in_registers)
     cluster.accesses().bulk_access(Space::shared, 0, sizeof(uint16_t) * kTileM * kTileK, /*write=*/false);
   cluster.accesses().bulk_access(Space::shared, 0, sizeof(uint16_t) * columns * kTileK, /*write=*/false);

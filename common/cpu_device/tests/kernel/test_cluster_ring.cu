@@ -33,7 +33,7 @@ using Tile = ladder::SwizzledTile<kTile, kTile>;
 
 template <int kSlots>
 struct Storage {
-  Tile a[kSlots], b[kSlots];
+  Tile b[kSlots], a[kSlots];
   ptx::Mbarrier full[kSlots], empty[kSlots];
 };
 
@@ -49,6 +49,7 @@ enum class Mistake {
   loader_sends_to_the_other_only,
   loader_sends_to_one_place,
   releases_a_block_without_its_loads,
+  loader_sends_the_whole_tile,
   compute_does_not_wait,
   compute_releases_its_own_block_only,
   compute_releases_before_wgmma_has_read,
@@ -204,7 +205,8 @@ template <int kSlots>
 std::string gemm(Problem& problem, const Schedule& schedule, Mistake mistake = Mistake::none) {
   problem.c.assign(problem.expected.size(), 1e9f);
   const CUtensorMap a = map_of(problem.a.data(), problem.rows, problem.depth, kTile);
-  const CUtensorMap b = map_of(problem.b.data(), problem.depth, problem.columns, kHalf);
+  const CUtensorMap b = map_of(problem.b.data(), problem.depth, problem.columns,
+                               mistake == Mistake::loader_sends_the_whole_tile ? kTile : kHalf);
   const Shape shape{
       .block = kThreads, .shared_bytes = sizeof(Storage<kSlots>), .grid = kBlocks, .cluster = kBlocks};
   const std::string text = failure(shape, schedule, [&] { Roles<kSlots>(problem, a, b, mistake).run(); });
@@ -276,6 +278,13 @@ TEST_CASE("a block that expects its own half only is found") {
        "the 12288 that are expected: the box is too large, or too few bytes were expected at full[0]"});
   check_race(with(Mistake::loader_expects_its_own_half_only),
              {"or a box is too large, or a mask names a wrong block", "TMA multicast (a write) issued by"});
+}
+TEST_CASE("a box as high as the tile is named where it stands for a half") {
+  if (!instrumented()) return;
+  check_named_always(with(Mistake::loader_sends_the_whole_tile),
+                     {"b[0].panels[0] has 64 rows: is the box of the tensor map too large?\n  the copy came "
+                      "after its phase at ",
+                      "TMA load: brings 8192 bytes more than expected: a box of 64 rows of 128 bytes"});
 }
 TEST_CASE("a half that does not reach both blocks leaves the other waiting for its bytes") {
   check_named_always(with(Mistake::loader_sends_to_itself_only), "4096 bytes missing");

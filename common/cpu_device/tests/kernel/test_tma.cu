@@ -586,4 +586,28 @@ TEST_CASE("TMA copies are counted, and have their spans on the virtual timeline"
   CHECK(count(0, "store") == 1);
 }
 
+TEST_CASE("a block that ends with a filled slot for which nobody waited is remembered") {
+  Matrix matrix(kRows, kColumns);
+  const CUtensorMap map = matrix.map();
+  const auto fills = [&](int loads, int waits) {
+    (void)take_work_of_kernels();
+    run(kShape, {.landing = Landing::eager}, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      for (ptx::Mbarrier& full : shared.full) prepare(full);
+      if (threadIdx.x != 0) return;
+      for (int i = 0; i < loads; ++i) {
+        ptx::mbarrier_arrive_expect_bytes(&shared.full[i], kTileBytes);
+        ptx::tma_load(&shared.tile[i], &map, 0, 0, &shared.full[i]);
+      }
+      for (int i = 0; i < waits; ++i) ptx::mbarrier_wait(&shared.full[i], 0);
+    });
+    return take_work_of_kernels().unread_fills();
+  };
+  CHECK(fills(1, 1) == "");
+  CHECK(fills(2, 2) == "");
+  CHECK_THAT(fills(2, 1), ContainsSubstring("block (0,0,0) ended with a fill that nobody waited for, at ") &&
+                              ContainsSubstring("full[1] (bytes of a TMA load at test_tma.cu:") &&
+                              ContainsSubstring("): does the loader make more steps than those who read?"));
+}
+
 }  // namespace tma_test

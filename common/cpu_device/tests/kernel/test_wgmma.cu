@@ -194,6 +194,38 @@ TEST_CASE("wgmma is right on random schedules") {
   for (const Schedule& schedule : random_schedules()) REQUIRE(gemm<64, true>(schedule) == 0);
 }
 
+TEST_CASE("of what wgmma reads unwritten, what belongs to the first row is named, which reaches a sum") {
+  (void)take_unwritten_read();
+  (void)take_work_of_kernels();
+  const auto read = [](int rows, int columns) {
+    run({.block = 128, .shared_bytes = sizeof(Storage<64>)}, {}, [&] {
+      auto& shared = ladder::shared_storage<Storage<64>>();
+      for (int i = static_cast<int>(threadIdx.x); i < kM * kK; i += 128) {
+        if (i / kK < rows && i % kK < columns) shared.a[swizzled(i / kK, i % kK)] = __float2bfloat16(1);
+        shared.b[i] = __float2bfloat16(1);
+      }
+      ptx::fence_proxy_async();
+      __syncthreads();
+      float d[32];
+      ptx::wgmma_fence();
+      for (int k = 0; k < kK; k += 16)
+        ptx::wgmma_m64n64k16<false>(
+            d, ptx::matrix_descriptor(shared.a, 16, 1024) + static_cast<uint64_t>(k / 8),
+            ptx::matrix_descriptor(shared.b, 16, 1024) + static_cast<uint64_t>(k / 8), k > 0);
+      ptx::wgmma_commit_group();
+      ptx::wgmma_wait_group<0>();
+      ptx::keep_in_registers(d);
+    });
+    return take_unwritten_read();
+  };
+  CHECK(read(kM, kK) == "");
+  CHECK_THAT(read(40, kK), ContainsSubstring("shared.a[2560]"));  // row 40
+  CHECK_THAT(read(40, 24), ContainsSubstring("shared.a[24]"));    // of row 0, though row 40 is read before
+  CHECK_THAT(take_work_of_kernels().multiplied_by(), ContainsSubstring("wgmma at test_wgmma.cu:"));
+  (void)take_work_of_kernels();
+  CHECK(take_work_of_kernels().multiplied_by() == "");
+}
+
 TEST_CASE("stores without a fence.proxy.async are not seen") {
   for (const Schedule& schedule : fixed_schedules()) {
     CHECK(blame(schedule, Mistake::no_proxy_fence) == "wrong result");
