@@ -85,18 +85,6 @@ std::string with_number(const std::string& name, unsigned number, bool several) 
   return several ? fmt::format("{}[{}]", name, number) : name;
 }
 
-/// The text of a file from a line on, as far as a call may reach; empty if it cannot be read.
-std::string source_from(const char* path, unsigned line) {
-  constexpr unsigned kLinesOfCall = 4;
-  const auto full_path = std::filesystem::path(LADDER_BUILD_DIR) / path;  // an absolute path stays as it is
-  if (is_newer_than_program(full_path.string())) return "";
-  std::ifstream file(full_path);
-  std::string text, one;
-  for (unsigned at = 1; at < line + kLinesOfCall && std::getline(file, one); ++at)
-    if (at >= line) text += one + "\n";
-  return text;
-}
-
 std::string file_name(const char* path) {
   const char* slash = std::strrchr(path, '/');
   return slash ? slash + 1 : path;
@@ -135,6 +123,17 @@ std::filesystem::file_time_type time_of_program() {
 }
 
 }  // namespace
+
+std::string source_from(const char* path, unsigned line) {
+  constexpr unsigned kLinesOfCall = 4;
+  const auto full_path = std::filesystem::path(LADDER_BUILD_DIR) / path;  // an absolute path stays as it is
+  if (is_newer_than_program(full_path.string())) return "";
+  std::ifstream file(full_path);
+  std::string text, one;
+  for (unsigned at = 1; at < line + kLinesOfCall && std::getline(file, one); ++at)
+    if (at >= line) text += one + "\n";
+  return text;
+}
 
 bool is_newer_than_program(const std::string& source) {
   static std::mutex mutex;

@@ -35,6 +35,10 @@ std::string barrier_name(const BarrierOrigin& origin, unsigned number, bool seve
 /// Whether the character may stand in a name of C++.
 inline bool is_in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
+/// The text of a source from a line on, as far as a call may reach; empty if it cannot be read, or is newer
+/// than the program.
+std::string source_from(const char* path, unsigned line);
+
 /// Was the source changed after the program was built? Then its lines may not be those that the program
 /// knows: nothing is read in it, and the first time a line on stderr says so. Thread-safe.
 bool is_newer_than_program(const std::string& source);

@@ -63,22 +63,28 @@ void watch_for_a_spinning_host() {
 struct HostFunctionUpdates::Known {
   OrderClock clock;
   std::vector<std::shared_ptr<TimePoint>> ends;
+  std::vector<std::shared_ptr<const Operation>> functions;
+  std::string signal;
 };
 
 HostFunctionUpdates::HostFunctionUpdates() : known_(std::make_unique<Known>()) {}
 HostFunctionUpdates::~HostFunctionUpdates() = default;
 
-void HostFunctionUpdates::remember_running_host_function() {
+void HostFunctionUpdates::remember_running_host_function(const std::string& signal) {
   const Operation* running = running_host_function();
   if (!running) return;
   known_->clock.join(running->clock);
   known_->ends.push_back(running->end);
+  known_->functions.push_back(running->shared_from_this());
+  known_->signal = signal;
 }
 
 void HostFunctionUpdates::host_has_seen_them() {
   const std::lock_guard<std::recursive_mutex> lock(streams().mutex);
   streams().host_learns(known_->clock, known_->ends);
   known_->ends.clear();
+  for (auto& function : known_->functions) streams().note_told_host(std::move(function), known_->signal);
+  known_->functions.clear();
 }
 
 void run_next_host_function(const std::string& signal) {

@@ -20,7 +20,8 @@ class HostFunctionUpdates {
   HostFunctionUpdates(const HostFunctionUpdates&) = delete;
 
   /// Called where something changes. Nothing to remember outside of host functions.
-  void remember_running_host_function();
+  /// @param signal what reports call it
+  void remember_running_host_function(const std::string& signal);
   /// All that was ordered before these host functions is ordered before what the host enqueues from now on.
   void host_has_seen_them();
 

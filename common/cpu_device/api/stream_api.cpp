@@ -305,7 +305,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream, DefaultStrea
     Work work{"cudaEventRecord", "", where};
     work.is_on_timeline = false;
     event->capture = nullptr;
-    streams().note_record(*event, streams().enqueue(*found, std::move(work)));
+    const OperationPointer behind = found->last;
+    streams().note_record(*event, streams().enqueue(*found, std::move(work)), behind);
     return cudaSuccess;
   });
 }

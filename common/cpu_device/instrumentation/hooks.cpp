@@ -213,29 +213,51 @@ void observe(const ObservedThread& thread, const Access& access) {
   observe_global(thread, access);
 }
 
+/// What a hook knows of its access.
+enum Traits : unsigned { kNone = 0, kVolatile = 1, kAligned = 2 };
+
+/// Compilers promise that the address is a multiple of the size, or of 8 where that is less. Of 16 bytes only
+/// the access itself shows whether its type asks for more.
+void check_alignment(const ObservedThread& thread, const void* address, size_t bytes, bool write,
+                     const void* return_address) {
+  const auto number = reinterpret_cast<uintptr_t>(address);
+  if (!(number & (bytes - 1))) return;
+  if (bytes == 16 && number % 8 == 0) {
+    observers().half_aligned = address;
+    observers().half_aligned_writes = write;
+    observers().half_aligned_return_address = return_address;
+    return;
+  }
+  observers().running = nullptr;
+  report_misaligned_access(address, bytes, write, return_address);
+  observers().running = &thread;
+}
+
 /// (Takes its parameters in registers, so that the hooks need no stack frame.)
 [[gnu::noinline]] void observe_unless_on_stack(const ObservedThread& thread, const void* pointer,
-                                               size_t bytes, bool write, bool is_volatile,
+                                               size_t bytes, bool write, unsigned traits,
                                                const void* return_address) {
   const auto* address = static_cast<const std::byte*>(pointer);
+  observers().half_aligned = nullptr;
   if (address >= thread.stack_begin && address < thread.stack_end) return;
   // The linker may have chosen an instrumented copy of an inline function that the observers use, too.
   observers().running = nullptr;
-  const bool is_strong = is_volatile || (write && thread.is_behind_fence);
+  const bool is_strong = (traits & kVolatile) || (write && thread.is_behind_fence);
   if (write) thread.is_behind_fence = false;
   observe(thread,
           {address, bytes, write, is_strong ? AccessKind::strong : AccessKind::plain, return_address});
   observers().running = &thread;
+  if (traits & kAligned) check_alignment(thread, pointer, bytes, write, return_address);
 }
 
 /// What every hook does. Nothing but the test of two variables, where nobody observes.
 [[gnu::always_inline]] inline void on_access(const void* address, size_t bytes, bool write,
-                                             const void* return_address, bool is_volatile = false) {
+                                             const void* return_address, unsigned traits = kNone) {
   if (const ObservedThread* thread = observers().running; __builtin_expect(thread != nullptr, false)) {
-    observe_unless_on_stack(*thread, address, bytes, write, is_volatile, return_address);
+    observe_unless_on_stack(*thread, address, bytes, write, traits, return_address);
   } else if (const HostAccessObserver observer = host_access_observer.load(std::memory_order_relaxed);
              __builtin_expect(observer != nullptr, false)) {
-    observer(address, bytes, write, is_volatile, return_address);
+    observer(address, bytes, write, traits & kVolatile, return_address);
   }
 }
 
@@ -245,7 +267,7 @@ bool instrumented() { return has_instrumented_sources; }
 
 }  // namespace cpu_device
 
-using cpu_device::on_access;
+using cpu_device::kAligned, cpu_device::kNone, cpu_device::kVolatile, cpu_device::on_access;
 
 /// The host looks at a flag, of a kernel for example.
 static void on_atomic_access(const volatile void* address, size_t bytes) {
@@ -257,20 +279,18 @@ static void on_atomic_access(const volatile void* address, size_t bytes) {
 // The names, parameters and return types are the compilers'.
 #define RETURN_ADDRESS __builtin_extract_return_addr(__builtin_return_address(0))
 
-#define DEFINE_ACCESS(kind, size, writes) \
-  void __tsan_##kind##size(void* address) { on_access(address, size, writes, RETURN_ADDRESS); }
-#define DEFINE_VOLATILE_ACCESS(kind, size, writes) \
-  void __tsan_##kind##size(void* address) { on_access(address, size, writes, RETURN_ADDRESS, true); }
+#define DEFINE_ACCESS(kind, size, writes, traits) \
+  void __tsan_##kind##size(void* address) { on_access(address, size, writes, RETURN_ADDRESS, traits); }
 
-#define DEFINE_ACCESSES(size)                                  \
-  DEFINE_ACCESS(read, size, false)                             \
-  DEFINE_ACCESS(write, size, true)                             \
-  DEFINE_ACCESS(unaligned_read, size, false)                   \
-  DEFINE_ACCESS(unaligned_write, size, true)                   \
-  DEFINE_VOLATILE_ACCESS(volatile_read, size, false)           \
-  DEFINE_VOLATILE_ACCESS(volatile_write, size, true)           \
-  DEFINE_VOLATILE_ACCESS(unaligned_volatile_read, size, false) \
-  DEFINE_VOLATILE_ACCESS(unaligned_volatile_write, size, true)
+#define DEFINE_ACCESSES(size)                                     \
+  DEFINE_ACCESS(read, size, false, kAligned)                      \
+  DEFINE_ACCESS(write, size, true, kAligned)                      \
+  DEFINE_ACCESS(unaligned_read, size, false, kNone)               \
+  DEFINE_ACCESS(unaligned_write, size, true, kNone)               \
+  DEFINE_ACCESS(volatile_read, size, false, kVolatile | kAligned) \
+  DEFINE_ACCESS(volatile_write, size, true, kVolatile | kAligned) \
+  DEFINE_ACCESS(unaligned_volatile_read, size, false, kVolatile)  \
+  DEFINE_ACCESS(unaligned_volatile_write, size, true, kVolatile)
 
 #define DEFINE_FETCH(type, size, operation)                                               \
   type __tsan_atomic##size##_fetch_##operation(volatile type* address, type value, int) { \

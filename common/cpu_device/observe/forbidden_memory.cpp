@@ -60,6 +60,15 @@ bool MemoryGuard::is_allocated(const void* pointer) const {
          address < next->allocation + next->bytes;
 }
 
+std::string MemoryGuard::name_place(const void* pointer) const {
+  const auto address = reinterpret_cast<uintptr_t>(pointer);
+  for (const ForbiddenZone& zone : *zones_)
+    if (!zone.freed && !zone.name.empty() && address >= zone.allocation &&
+        address < zone.allocation + zone.bytes)
+      return fmt::format("byte {} of {}", address - zone.allocation, zone.name);
+  return "";
+}
+
 const ForbiddenZone* MemoryGuard::look_up(uintptr_t address, size_t bytes) {
   const auto next =
       std::upper_bound(zones_->begin(), zones_->end(), address,

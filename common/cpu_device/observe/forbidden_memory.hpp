@@ -64,6 +64,8 @@ class MemoryGuard {
   }
   /// Whether it is in memory that the host has allocated.
   bool is_allocated(const void* pointer) const;
+  /// "byte 2 of the buffer of 64 bytes of cudaMalloc"; empty where it is in no such memory.
+  std::string name_place(const void* pointer) const;
 
  private:
   /// What lies between two zones: an allocation, usually.

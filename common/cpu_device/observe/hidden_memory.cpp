@@ -22,6 +22,7 @@ FaultsAreNamed::~FaultsAreNamed() = default;
 #include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <cerrno>  // program_invocation_short_name
@@ -31,6 +32,7 @@ FaultsAreNamed::~FaultsAreNamed() = default;
 #include <map>
 #include <mutex>
 
+#include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 // The program's own image, as the linker lays it out.
@@ -154,7 +156,32 @@ void end_at_next_fault() {
   if (is_alone) std::_Exit(EXIT_FAILURE);
 }
 
-void on_fault(int, siginfo_t* info, void*) {
+#ifdef __x86_64__
+/// Where a kernel's thread runs on after its access of 16 bytes has faulted.
+[[noreturn]] void report_fault_of_kernel() {
+  const Observers& seen = observers();
+  const void* const address = seen.half_aligned;
+  observers().running = nullptr;
+  report_misaligned_access(address, 16, seen.half_aligned_writes, seen.half_aligned_return_address);
+  std::_Exit(EXIT_FAILURE);  // it does not return
+}
+
+/// Whether the fault is an access of 16 bytes of which a hook has seen that it may be too little aligned.
+/// Then the thread runs on in the report, on its own stack.
+bool goes_on_in_report(const siginfo_t& info, void* context) {
+  if (info.si_code != SI_KERNEL || !observers().running || !observers().half_aligned) return false;
+  constexpr greg_t kRedZoneBytes = 128;
+  auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+  registers[REG_RSP] = ((registers[REG_RSP] - kRedZoneBytes) & ~greg_t{15}) - 8;  // as behind a call
+  registers[REG_RIP] = reinterpret_cast<greg_t>(&report_fault_of_kernel);
+  return true;
+}
+#else
+bool goes_on_in_report(const siginfo_t&, void*) { return false; }
+#endif
+
+void on_fault(int, siginfo_t* info, void* context) {
+  if (goes_on_in_report(*info, context)) return;
   sigaction(SIGSEGV, &action_before(), nullptr);
   auto* const address = static_cast<std::byte*>(info->si_addr);
   // Without the lock, which a thread that has failed here may hold.

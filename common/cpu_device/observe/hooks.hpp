@@ -77,6 +77,11 @@ struct Observers {
   uint32_t blocks_that_left = 0;     ///< of a cluster: a bit for each whose threads have all exited
   uint32_t early_blocks = 0;         ///< a bit for each that has not waited for the kernel before
   uint64_t stores = 0;               ///< that were seen
+  /// The last access, where it is one of 16 bytes at a multiple of 8 that is none of 16: whether that is too
+  /// little for its type only the instruction knows, which then faults. Else null.
+  const void* half_aligned = nullptr;
+  bool half_aligned_writes = false;
+  const void* half_aligned_return_address = nullptr;
 };
 
 /// The running thread loads the same few places again and again: lets others run.
@@ -87,6 +92,8 @@ void check_order_in_grid(const void* address, std::size_t bytes, bool write, Acc
 /// Of global memory that no allocation covers. Records the failure.
 void report_forbidden_access(const ForbiddenZone&, const void* address, std::size_t bytes, bool write,
                              const void* return_address);
+/// Of an access whose type asks for more. Records the failure, and does not return.
+void report_misaligned_access(const void* address, std::size_t bytes, bool write, const void* return_address);
 /// A load of what fresh shared memory holds, where nobody has written.
 void note_unwritten_load(unsigned block, std::size_t offset, const void* return_address);
 /// Of shared memory that is no part of a variable. Records the failure.

@@ -93,7 +93,7 @@ std::string bare_name(std::string function) {
   // A shadow header renames what it wraps: readers know the name that the source has.
   const std::string renamed = "_untimed";
   if (name.size() > renamed.size() && name.ends_with(renamed)) name.resize(name.size() - renamed.size());
-  return name == "operator" ? "a lambda" : name;
+  return name == "operator" || name == "_Function_handler" ? "a lambda" : name;
 }
 
 /// Code that readers of a report do not look for: shadow headers, of either kind, and the standard library.
@@ -430,6 +430,32 @@ std::string shared_operand(const OwnLine& one, const OwnLine& other) {
     for (const std::string& candidate : other.operands)
       if (without_indices(operand) == without_indices(candidate)) both.push_back(operand);
   return both.size() == 1 ? both.front() : "";
+}
+
+std::string argument_of_call(const Location& place, const std::string& function, unsigned argument) {
+  if (!place.line) return "";
+  const std::string source = ladder::source_from(place.file, place.line),
+                    line = source.substr(0, source.find('\n'));
+  const size_t call = line.find(function + "(");
+  if (call == line.npos || line.find(function + "(", call + 1) != line.npos) return "";
+  std::string text;
+  int depth = 0;
+  for (size_t at = call + function.size() + 1; at < line.size(); ++at) {
+    const char c = line[at];
+    if (depth == 0 && (c == ',' || c == ')')) {
+      if (argument-- == 0) {
+        if (text.ends_with(".get()")) text.resize(text.size() - 6);
+        return text;
+      }
+      if (c == ')') return "";
+      text.clear();
+      continue;
+    }
+    depth += c == '(' || c == '[' || c == '{';
+    depth -= c == ')' || c == ']' || c == '}';
+    if (c != ' ' || !text.empty()) text += c;
+  }
+  return "";
 }
 
 std::pair<unsigned, unsigned> lines_made_in_loop(const std::string& source, unsigned line,

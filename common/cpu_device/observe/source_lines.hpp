@@ -63,6 +63,10 @@ std::string shared_operand(const OwnLine& one, const OwnLine& other);
 /// For tests: the operands in shared memory in a line of the source.
 std::vector<std::string> operands_in(const std::string& text);
 
+/// An argument of the call of `function` in that line of the source, as it is written, without a `.get()`
+/// behind it; empty where it is not found.
+std::string argument_of_call(const Location&, const std::string& function, unsigned argument);
+
 /// An object that the source makes in a loop.
 struct MadeInLoop {
   std::string object, loop;  ///< "gemm.cuh:46"; empty if it is not found, or made in no loop

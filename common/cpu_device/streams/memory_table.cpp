@@ -48,8 +48,8 @@ bool may_hand_over(const Operation& one, const Operation& other) {
     missing = streams().explain_legacy_kernel(*first.operation, *second.operation);
     const bool are_two_streams = first.operation->stream != second.operation->stream;
     if (missing.empty() && are_two_streams)
-      missing = std::string("a cudaStreamWaitEvent is missing") +
-                (early ? "" : ", or one of the two is on a wrong stream");
+      missing = early ? "a cudaStreamWaitEvent is missing"
+                      : streams().explain_missing_wait(*first.operation, *second.operation);
     else if (missing.empty())
       missing = "they are in branches of a graph that do not meet";
     if (early) missing += fmt::format(", or a wait of the host for {}: {}", first.operation->stream, early);

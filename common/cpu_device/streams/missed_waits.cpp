@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cpu_device/streams/stream_engine.hpp"
 
 namespace cpu_device {
 namespace {
 
 constexpr size_t kMaxWaits = 256;  ///< that are remembered
+constexpr const char* kMissing = "a cudaStreamWaitEvent is missing, or one of the two is on a wrong stream";
 
 template <class Wait>
 void remember(std::deque<Wait>& waits, Wait wait) {
@@ -38,7 +40,8 @@ void StreamEngine::note_wait(const OperationPointer& wait, const CUevent_st& eve
   remember(waits_for_records_, {wait, event.recorded, event.recorded_before, last_id_});
 }
 
-void StreamEngine::note_record(CUevent_st& event, OperationPointer record) {
+void StreamEngine::note_record(CUevent_st& event, OperationPointer record, OperationPointer behind) {
+  remember(records_of_events_, {record, std::move(behind)});
   std::erase_if(event.recorded_before,
                 [&](const OperationPointer& before) { return before->lane == record->lane; });
   if (event.recorded && event.recorded->lane != record->lane) event.recorded_before.push_back(event.recorded);
@@ -102,6 +105,95 @@ std::string StreamEngine::explain_wait_without_order(const Operation& first, con
   };
   const auto nothing = std::find_if(waits_for_nothing_.rbegin(), waits_for_nothing_.rend(), is_meant);
   return nothing == waits_for_nothing_.rend() ? "" : nothing->describe();
+}
+
+std::string StreamEngine::explain_missing_wait(const Operation& first, const Operation& second) const {
+  const auto is_meant = [&](const WaitForRecord& wait) {
+    return wait.wait && wait.wait->lane == second.lane && wait.id >= first.id && wait.wait->is_before(second);
+  };
+  const auto wait = std::find_if(waits_for_records_.rbegin(), waits_for_records_.rend(), is_meant);
+  const auto name_of = [](const Location& where, const char* call, unsigned argument) {
+    const std::string name = argument_of_call(where, call, argument);
+    return name.empty() ? std::string("an event") : "`" + name + "`";
+  };
+  if (wait == waits_for_records_.rend()) {
+    for (const WaitForRecord& other : waits_for_records_) {
+      if (!other.wait || other.last->lane != first.lane || other.last->id < first.id || other.id > second.id)
+        continue;
+      return fmt::format("{}: {} waits, at {}, for {}, which covers {}, and {} does not", kMissing,
+                         other.wait->stream, describe_place(other.wait->where),
+                         name_of(other.wait->where, "cudaStreamWaitEvent", 1), first.describe(),
+                         second.stream);
+    }
+    return kMissing;
+  }
+  const auto recorded = [](const Operation& record) { return "recorded at " + describe_place(record.where); };
+  const Operation& last = *wait->last;
+  std::string behind;
+  for (const RecordOfEvent& one : records_of_events_)
+    if (one.record == wait->last && one.behind && !one.behind->is_of_event())
+      behind = " behind " + one.behind->describe();
+  std::string text =
+      fmt::format("{} waits, at {}, for {}, {}{}{}, which does not cover {}", second.stream,
+                  describe_place(wait->wait->where), name_of(wait->wait->where, "cudaStreamWaitEvent", 1),
+                  recorded(last), behind.empty() ? " on " + last.stream : "", behind, first.describe());
+  for (const RecordOfEvent& one : records_of_events_) {
+    if (one.record->lane != first.lane || one.record->id < first.id || one.record->id > second.id) continue;
+    return text + "; " + name_of(one.record->where, "cudaEventRecord", 0) + ", " + recorded(*one.record) +
+           ", does";
+  }
+  return text;
+}
+
+std::string StreamEngine::explain_early_run(const Operation& copy, const Operation& function) const {
+  std::string why = explain_early_record(copy, function);
+  if (why.empty()) why = explain_wait_without_order(copy, function);
+  return why.empty() ? explain_missing_wait(copy, function) : why;
+}
+
+void StreamEngine::note_told_host(std::shared_ptr<const Operation> function, const std::string& signal) {
+  if (sources_) remember(told_host_by_, {std::move(function), signal, last_id_});
+}
+
+std::string StreamEngine::explain_told_host(const Operation& copy) const {
+  for (const ToldHost& told : told_host_by_) {
+    const Operation& function = *told.function;
+    if (told.id < copy.id || function.id < copy.id || copy.is_before(function)) continue;
+    std::string why = explain_early_run(copy, function);
+    if (why == kMissing) why = "is a cudaStreamWaitEvent missing there?";
+    return fmt::format("\n  {}, queued at {}, has told the host of {}, and does not come behind {}: {}",
+                       function.describe(), describe_place(function.where), told.signal, copy.describe(),
+                       why);
+  }
+  return "";
+}
+
+std::string StreamEngine::explain_use_of_source(const Operation& copy) const {
+  const auto is_source = [&](const Ranges::Range& range) {
+    return std::any_of(copy.touches.begin(), copy.touches.end(), [&](const Touch& touch) {
+      const auto begin = reinterpret_cast<uintptr_t>(touch.begin);
+      return !touch.write && begin < range.end && range.begin < begin + touch.bytes;
+    });
+  };
+  for (const UseByHost& use : uses_by_host_) {
+    if (use.id < copy.id || std::none_of(use.ranges.begin(), use.ranges.end(), is_source)) continue;
+    const Operation& function = *use.function;
+    if (!use.gives_back && function.is_before(copy)) continue;
+    std::string why;
+    if (function.id < copy.id) {
+      why = function.is_before(copy) ? "it is queued before " + copy.describe()
+                                     : "nothing orders it with " + copy.describe();
+    } else {
+      why = explain_early_run(copy, function);
+      if (why == kMissing)
+        why = function.stream + " does not wait for " + copy.describe() +
+              ", so a cudaStreamWaitEvent is missing";
+    }
+    return fmt::format("\n  {}, queued at {}, {} too early: {}", function.describe(),
+                       describe_place(function.where),
+                       use.gives_back ? "gave that memory back" : "wrote to that memory", why);
+  }
+  return "";
 }
 
 std::string StreamEngine::explain_early_host_function(const Operation& copy) const {

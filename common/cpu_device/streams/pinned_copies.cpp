@@ -76,15 +76,17 @@ void StreamEngine::check_source(Operation& copy) {
   copy.source.clear();
   --sources_;
   if (!changed) return;
+  std::string why = explain_use_of_source(copy);
+  if (why.empty()) why = explain_early_host_function(copy);
+  if (why.empty()) why = explain_told_host(copy);
   const AllocationPointer allocation = memory.find(begin);
   const std::byte* const first = allocation ? allocation->begin : begin;
-  fail(
-      fmt::format("the source of {} has changed since it was queued, first at byte {}: it copies bytes {} to "
-                  "{} of {}, and "
-                  "whoever changes them must wait until it has run{}\n  cudaMemcpyAsync at {}",
-                  copy.describe(), changed - first, begin - first, end - first - 1,
-                  allocation ? allocation->describe() : "memory of the host",
-                  explain_early_host_function(copy), describe_place(copy.where)));
+  fail(fmt::format(
+      "the source of {} has changed since it was queued, first at byte {}: it copies bytes {} to "
+      "{} of {}, and "
+      "whoever changes them must wait until it has run{}\n  cudaMemcpyAsync at {}",
+      copy.describe(), changed - first, begin - first, end - first - 1,
+      allocation ? allocation->describe() : "memory of the host", why, describe_place(copy.where)));
 }
 
 void StreamEngine::spoil_target(const Operation& copy) const {

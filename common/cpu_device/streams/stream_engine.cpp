@@ -225,6 +225,17 @@ void StreamEngine::check_given_back(const Operation& host_function, const Global
       describe_place(host_function.where)));
 }
 
+void StreamEngine::note_use_by_host_function(const OperationPointer& host_function,
+                                             GlobalAccesses& accesses) {
+  const auto note = [&](Ranges& ranges, bool gives_back) {
+    if (ranges.is_empty()) return;
+    uses_by_host_.push_back({host_function, ranges.merged(), gives_back, last_id_});
+    if (uses_by_host_.size() > kMostHostFunctions) uses_by_host_.pop_front();
+  };
+  note(accesses.given_back, /*gives_back=*/true);
+  if (sources_) note(accesses.writes, /*gives_back=*/false);
+}
+
 void StreamEngine::note_touches(const OperationPointer& operation) {
   const bool check_order = is_checking();
   for (const Touch& touch : operation->touches) memory.touch(operation, touch, check_order);
@@ -254,6 +265,7 @@ void StreamEngine::perform(const OperationPointer& operation) {
       if (checks) noted.emplace(accesses);
       operation->run(*operation);
       check_given_back(*operation, accesses);
+      note_use_by_host_function(operation, accesses);
     } else if (operation->run) {
       operation->run(*operation);
     }

@@ -132,7 +132,8 @@ class StreamEngine {
   void note_wait_for_nothing(const CUstream_st&, const CUevent_st&, const Location& where);
   /// @param wait null: the host waits
   void note_wait(const OperationPointer& wait, const CUevent_st&);
-  void note_record(CUevent_st&, OperationPointer record);
+  /// @param behind the operation before it in its stream; null if there is none
+  void note_record(CUevent_st&, OperationPointer record, OperationPointer behind);
   void forget_event(const CUevent_st&);
   /// Where a wait between the two is for an event that was recorded before `first`, in its stream: that. Else
   /// empty.
@@ -140,6 +141,10 @@ class StreamEngine {
   /// Where a wait that `second` comes behind does not cover `first`, because its event was recorded elsewhere
   /// or later: that. Else empty.
   std::string explain_wait_without_order(const Operation& first, const Operation& second) const;
+  /// No wait orders the two, which are in different streams: the last wait of the stream of `second`, what it
+  /// covers, and an event that covers `first`; where it has none, the wait of another stream for such an
+  /// event.
+  std::string explain_missing_wait(const Operation& first, const Operation& second) const;
   /// Where the one is a kernel of the legacy stream, and the other of a non-blocking stream: that. Else
   /// empty.
   std::string explain_legacy_kernel(const Operation& one, const Operation& other) const;
@@ -151,6 +156,8 @@ class StreamEngine {
 
   /// From now on.
   void watch_host_accesses();
+  /// The host has seen what this host function has changed.
+  void note_told_host(std::shared_ptr<const Operation> function, const std::string& signal);
   /// Ends the program where it comes too early. @param is_strong volatile or atomic
   void check_host_access(const std::byte* address, size_t bytes, bool write, bool is_strong,
                          const void* return_address);
@@ -185,10 +192,17 @@ class StreamEngine {
   /// A line on a host function that has run before the copy, for a wait that does not make it come after; or
   /// nothing.
   std::string explain_early_host_function(const Operation& copy) const;
+  /// The same of a host function that has given the source back, or written to it.
+  std::string explain_use_of_source(const Operation& copy) const;
+  /// The same of a host function that has told the host of something, as of a slot that is free.
+  std::string explain_told_host(const Operation& copy) const;
+  /// Why a host function that was queued behind the copy may run before it.
+  std::string explain_early_run(const Operation& copy, const Operation& function) const;
   /// Unless something that is queued may still read or write there.
   void spoil_target(const Operation& copy) const;
   /// @throws Failure if a host function reads what it has given back
   void check_given_back(const Operation& host_function, const GlobalAccesses&) const;
+  void note_use_by_host_function(const OperationPointer& host_function, GlobalAccesses&);
   /// For partial_download().
   void note_download(const OperationPointer& copy);
 
@@ -219,7 +233,25 @@ class StreamEngine {
     std::vector<OperationPointer> earlier;  ///< records in other streams
     uint64_t id = 0;                        ///< the operations enqueued so far
   };
+  struct RecordOfEvent {
+    OperationPointer record, behind;
+  };
+  /// Memory of the host that a host function has given back, or written.
+  struct UseByHost {
+    std::shared_ptr<const Operation> function;
+    std::vector<Ranges::Range> ranges;
+    bool gives_back = false;
+    uint64_t id = 0;  ///< the operations enqueued by then
+  };
   std::deque<WaitForNothing> waits_for_nothing_;
+  std::deque<RecordOfEvent> records_of_events_;
+  std::deque<UseByHost> uses_by_host_;
+  struct ToldHost {
+    std::shared_ptr<const Operation> function;
+    std::string signal;
+    uint64_t id = 0;  ///< the operations enqueued by then
+  };
+  std::deque<ToldHost> told_host_by_;
   std::deque<WaitForRecord> waits_for_records_;
   std::deque<OperationPointer> host_functions_that_ran_;
 

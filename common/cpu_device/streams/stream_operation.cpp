@@ -113,7 +113,10 @@ std::string Operation::describe_places() const {
     const auto is_user = [&](const std::string& call) {
       return call.starts_with(lesson) && file(call) != file(place) && !is_helper(call);
     };
-    const auto user = std::find_if(calls.begin(), calls.end(), is_user);
+    auto user = std::find_if(calls.begin(), calls.end(), [&](const std::string& call) {
+      return is_user(call) && !file(call).ends_with("/lesson.cu");  // which launches for all programs
+    });
+    if (user == calls.end()) user = std::find_if(calls.begin(), calls.end(), is_user);
     if (user != calls.end()) place += ", called from " + *user;
   }
   if (place.empty() && origin.empty()) return "";

@@ -125,6 +125,9 @@ struct Operation : Work, std::enable_shared_from_this<Operation> {
   bool is_kernel() const { return std::string_view(kind) == "kernel"; }
   bool allocates() const { return std::string_view(kind) == "allocation"; }
   bool frees() const { return std::string_view(kind) == "cudaFreeAsync"; }
+  bool is_of_event() const {
+    return std::string_view(kind) == "cudaEventRecord" || std::string_view(kind) == "cudaStreamWaitEvent";
+  }
   bool is_before(const Operation& other) const { return other.clock[lane] >= clock[lane]; }
   /// "the upload on stream 1", "kernel gemm on stream 2".
   std::string describe() const;

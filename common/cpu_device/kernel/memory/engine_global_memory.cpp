@@ -52,6 +52,43 @@ void griddepcontrol_wait(Location where) {
   if (GlobalAccesses* accesses = cluster.global_accesses()) accesses->waited_for_grid_before = true;
 }
 
+namespace {
+
+/// "smem.a[0][1], byte 2 of shared memory", "byte 2 of the buffer of 64 bytes of cudaMalloc".
+std::string name_place(Cluster& cluster, const void* address) {
+  const auto* const place = static_cast<const std::byte*>(address);
+  for (const auto& block : cluster.blocks()) {
+    if (!block->shared.contains(address)) continue;
+    const auto offset = static_cast<size_t>(place - block->shared.generic());
+    const std::string name = cluster.layout().name_of(offset);
+    return (name.empty() ? "" : name + ", ") + print("byte %zu of shared memory", offset);
+  }
+  const std::string name = cluster.guard().name_place(address);
+  return name.empty() ? print("address %p", address) : name;
+}
+
+/// The thread goes no further: its access would end the program.
+void suspend_for_good() {
+  current_thread->is_in_hook = true;
+  current_thread->fiber.suspend();
+}
+
+}  // namespace
+
+void report_misaligned_access(const void* address, size_t bytes, bool write, const void* return_address) {
+  Cluster& cluster = current_thread->cluster;
+  if (!cluster.failed())
+    cluster.record_failure(
+        current_thread,
+        print("a %s of %zu bytes is not aligned to %zu bytes: it begins at ", write ? "store" : "load", bytes,
+              bytes) +
+            name_place(cluster, address) +
+            print(", %zu modulo %zu\n  at ", reinterpret_cast<uintptr_t>(address) % bytes, bytes) +
+            describe_call_site(reinterpret_cast<uintptr_t>(return_address)),
+        {});
+  suspend_for_good();
+}
+
 void report_forbidden_access(const ForbiddenZone& zone, const void* address, size_t bytes, bool write,
                              const void* return_address) {
   Cluster& cluster = current_thread->cluster;
@@ -62,8 +99,7 @@ void report_forbidden_access(const ForbiddenZone& zone, const void* address, siz
                              describe_call_site(reinterpret_cast<uintptr_t>(return_address)),
                          {});
   if (!zone.is_null()) return;
-  current_thread->is_in_hook = true;  // the access would end the program
-  current_thread->fiber.suspend();
+  suspend_for_good();
 }
 
 }  // namespace cpu_device

@@ -4,6 +4,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cstdint>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -68,6 +69,58 @@ TEST_CASE("a load of 16 bytes that straddles the end is named") {
   const std::string text =
       blame([&] { value = *reinterpret_cast<const uint4*>(hidden(buffer.numbers) + kCount); });
   CHECK_THAT(text, ContainsSubstring("bytes beyond the end of the buffer of 408 bytes of cudaMalloc"));
+}
+
+namespace {
+
+/// Two words of 8 bytes, at any multiple of 8.
+struct Words {
+  uint64_t first, second;
+};
+
+}  // namespace
+
+TEST_CASE("an access whose type asks for more alignment is named, and where it begins") {
+  if (!instrumented()) SKIP("plain loads are seen in the instrumented build");
+  const Buffer buffer;
+  const auto bytes = [&](size_t offset) { return reinterpret_cast<char*>(hidden(buffer.numbers)) + offset; };
+  const std::string of_buffer = " of the buffer of 400 bytes of cudaMalloc, ";
+  uint4 value;
+  const auto load = [&](size_t offset) {
+    return blame([&] { value = *reinterpret_cast<const uint4*>(bytes(offset)); });
+  };
+  const std::string word = "kernel 'test': a load of 16 bytes is not aligned to 16 bytes: it begins at byte ";
+  CHECK_THAT(load(36), ContainsSubstring(word + "36" + of_buffer + "4 modulo 16\n  at ") &&
+                           ContainsSubstring("test_forbidden_memory.cu:") &&
+                           ContainsSubstring("in block (0,0,0) warp 0 lane 0\n  schedule "));
+#ifdef __x86_64__
+  CHECK_THAT(load(40), ContainsSubstring(word + "40" + of_buffer + "8 modulo 16\n  at "));
+#endif
+  CHECK(load(48) == "");
+  CHECK_THAT(blame([&] { *reinterpret_cast<uint64_t*>(bytes(12)) = 1; }),
+             ContainsSubstring("a store of 8 bytes is not aligned to 8 bytes: it begins at byte 12"));
+  CHECK_THAT(blame([&] { *reinterpret_cast<int*>(bytes(6)) = 1; }),
+             ContainsSubstring("6" + of_buffer + "2 modulo 4"));
+  CHECK_THAT(
+      failure({.block = 1, .shared_bytes = 64}, {},
+              [&] {
+                auto* shared = static_cast<char*>(shared_storage(64, 16, Location::current()));
+                *reinterpret_cast<uint4*>(hidden(shared) + 20) = {};
+              }),
+      ContainsSubstring("a store of 16 bytes is not aligned to 16 bytes: it begins at byte 20 of shared "
+                        "memory, 4 modulo 16"));
+}
+
+TEST_CASE("an access that its type allows raises no alarm, wherever it begins") {
+  const Buffer buffer;
+  Words words;
+  int number;
+  CHECK(blame([&] {
+          char* const bytes = reinterpret_cast<char*>(hidden(buffer.numbers));
+          words = *reinterpret_cast<const Words*>(bytes + 8);
+          *reinterpret_cast<Words*>(bytes + 24) = words;
+          std::memcpy(&number, bytes + 3, sizeof number);
+        }) == "");
 }
 
 TEST_CASE("memory that was freed is named") {

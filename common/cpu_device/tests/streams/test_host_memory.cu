@@ -5,6 +5,7 @@
 
 #include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/tests/stream_test.hpp"
+#include "common/cuda/unused_memory.hpp"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -155,19 +156,65 @@ TEST_CASE("what runs before an upload may change its source") {
 
 TEST_CASE("a host function that nothing orders must not change the source of a queued upload") {
   use(kQueued);
-  CHECK_THAT(blame([] {
-               Stream stream, other;
-               DeviceInts memory;
-               PinnedInts input(1);
-               Fill two{input.data, 2};
-               CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
-               CUDA_CHECK(cudaLaunchHostFunc(other, fill_pinned, &two));
-               CUDA_CHECK(cudaStreamSynchronize(other));
-               CUDA_CHECK(cudaStreamSynchronize(stream));
-             }),
-             ContainsSubstring(
-                 "the source of the upload on stream 1 has changed since it was queued, first at byte 0"));
+  CHECK_THAT(
+      blame([] {
+        Stream stream, other;
+        DeviceInts memory;
+        PinnedInts input(1);
+        Fill two{input.data, 2};
+        CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, stream));
+        CUDA_CHECK(cudaLaunchHostFunc(other, fill_pinned, &two));
+        CUDA_CHECK(cudaStreamSynchronize(other));
+        CUDA_CHECK(cudaStreamSynchronize(stream));
+      }),
+      ContainsSubstring(
+          "the source of the upload on stream 1 has changed since it was queued, first at byte 0") &&
+          ContainsSubstring(instrumented() ? ", wrote to that memory too early: stream 2 does not wait for "
+                                             "the upload on stream 1, so a cudaStreamWaitEvent is missing\n"
+                                           : ""));
   use({});
+}
+
+namespace {
+
+/// A host function gives the source of an upload back, and then the host fills it again.
+void give_source_back(bool behind_upload, bool waits_for_it) {
+  Stream copies, tells;
+  Event uploaded;
+  DeviceInts memory;
+  PinnedInts input(1);
+  const auto tell = [&](cudaStream_t stream) {
+    CUDA_CHECK(cudaLaunchHostFunc(
+        stream, [](void* data) { ladder::spoil(data, kBytes); }, input.data));
+  };
+  if (!behind_upload) tell(copies);
+  CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+  CUDA_CHECK(cudaEventRecord(uploaded, copies));
+  if (waits_for_it) CUDA_CHECK(cudaStreamWaitEvent(tells, uploaded));
+  if (behind_upload) tell(tells);
+  CUDA_CHECK(cudaStreamSynchronize(tells));
+  if (!behind_upload) cudaStreamQuery(copies);  // runs one thing
+  input.fill(2);
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+}  // namespace
+
+TEST_CASE("of a source that has changed, the host function that gave it back too early is named") {
+  use(kQueued);
+  const auto words = [](bool behind_upload) {
+    return blame([&] { give_source_back(behind_upload, /*waits_for_it=*/false); });
+  };
+  const std::string place = "queued at streams/test_host_memory.cu:" + std::to_string(__LINE__ - 21);
+  CHECK_THAT(words(true),
+             ContainsSubstring("must wait until it has run\n  the host function on stream 2, " + place +
+                               ", gave that memory back too early: stream 2 does not wait for the "
+                               "upload on stream 1, so a cudaStreamWaitEvent is missing\n"));
+  CHECK_THAT(words(false),
+             ContainsSubstring("\n  the host function on stream 1, " + place +
+                               ", gave that memory back too early: it is queued before the upload "
+                               "on stream 1\n"));
+  check_never_blamed([] { give_source_back(true, true); });
 }
 
 TEST_CASE(

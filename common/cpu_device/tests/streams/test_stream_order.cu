@@ -319,7 +319,7 @@ TEST_CASE("a wait for an event that was recorded in the same stream is named, an
 namespace {
 
 /// The host writes the source of an upload again as soon as a host function of another stream has told it to.
-void refill_when_told(bool record_copies, bool record_first) {
+void refill_when_told(bool record_copies, bool record_first, bool waits = true) {
   Stream copies, tells;
   Event uploaded;
   DeviceInts memory;
@@ -333,7 +333,7 @@ void refill_when_told(bool record_copies, bool record_first) {
   CUDA_CHECK(cudaMemcpyAsync(memory.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
   const auto record = [&] { CUDA_CHECK(cudaEventRecord(uploaded, record_copies ? copies : tells)); };
   if (record_first) record();
-  CUDA_CHECK(cudaStreamWaitEvent(tells, uploaded));
+  if (waits) CUDA_CHECK(cudaStreamWaitEvent(tells, uploaded));
   if (!record_first) record();
   CUDA_CHECK(cudaLaunchHostFunc(
       tells,
@@ -360,7 +360,70 @@ TEST_CASE("of a source that has changed, the wait that did not hold back the hos
                  ContainsSubstring("which orders nothing with stream 1\n  cudaMemcpyAsync at "));
   CHECK_THAT(why(true, false),
              ContainsSubstring(ran) && ContainsSubstring("not recorded before: it is recorded at "));
+  CHECK_THAT(
+      blame([] { refill_when_told(true, true, /*waits=*/false); }),
+      ContainsSubstring("must wait until it has run\n  the host function on stream 2, queued at "
+                        "streams/test_stream_order.cu:") &&
+          ContainsSubstring(", has told the host of a free source, and does not come behind the upload on "
+                            "stream 1: is a cudaStreamWaitEvent missing there?\n  cudaMemcpyAsync at "));
   check_never_blamed([] { refill_when_told(true, true); });
+}
+
+namespace {
+
+/// Of two uploads the kernel needs both.
+void wait_for_uploads(bool for_first, bool for_second) {
+  Stream one, two, kernels;
+  Event first, second;
+  DeviceInts from, to;
+  PinnedInts input;
+  CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, one));
+  CUDA_CHECK(cudaEventRecord(first, one));
+  CUDA_CHECK(cudaMemcpyAsync(to.data, input.data, kBytes, cudaMemcpyHostToDevice, two));
+  CUDA_CHECK(cudaEventRecord(second, two));
+  if (for_first) CUDA_CHECK(cudaStreamWaitEvent(kernels, first));
+  if (for_second) CUDA_CHECK(cudaStreamWaitEvent(kernels, second));
+  launch_add_one(from.data, to.data, kernels);
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+}  // namespace
+
+TEST_CASE("a wait for another event is named, with what it covers and the event that covers the rest") {
+  const auto place = [](int line) { return "streams/test_stream_order.cu:" + std::to_string(line); };
+  constexpr int first = __LINE__ - 13, second = first + 2, wait = first + 4;
+  check_blamed_always([] { wait_for_uploads(false, true); },
+                      "which the upload on stream 1 writes, and nothing orders them: stream 3 waits, at " +
+                          place(wait) + ", for `second`, recorded at " + place(second) +
+                          " behind the upload on stream 2, which does not cover the upload on stream 1; "
+                          "`first`, recorded at " +
+                          place(first) + ", does; schedule");
+  check_never_blamed([] { wait_for_uploads(true, true); });
+  check_blamed_always(
+      [] { wait_for_uploads(false, false); },
+      "which the upload on stream 1 writes, and nothing orders them: a cudaStreamWaitEvent is "
+      "missing");
+}
+
+TEST_CASE("where another stream waits for the event instead, that wait is named") {
+  constexpr int wait = __LINE__ + 9;
+  check_blamed_always(
+      [] {
+        Stream copies, other, kernels;
+        Event uploaded;
+        DeviceInts from, to;
+        PinnedInts input;
+        CUDA_CHECK(cudaMemcpyAsync(from.data, input.data, kBytes, cudaMemcpyHostToDevice, copies));
+        CUDA_CHECK(cudaEventRecord(uploaded, copies));
+        CUDA_CHECK(cudaStreamWaitEvent(other, uploaded));
+        launch_add_one(from.data, to.data, kernels);
+        CUDA_CHECK(cudaDeviceSynchronize());
+      },
+      "nothing orders them: a cudaStreamWaitEvent is missing, or one of the two is on a wrong stream: stream "
+      "2 "
+      "waits, at streams/test_stream_order.cu:" +
+          std::to_string(wait) +
+          ", for `uploaded`, which covers the upload on stream 1, and stream 3 does not; schedule");
 }
 
 TEST_CASE("of a kernel on the legacy stream is said that a non-blocking stream is not tied to it") {

@@ -28,7 +28,7 @@ class HostSignal {
   void update(const Change& change) {
     const std::lock_guard<std::mutex> lock(mutex_);
     change();
-    updates_.remember_running_host_function();
+    updates_.remember_running_host_function(name_);
   }
 
   /// Runs queued work until `holds`, called under the lock, returns true, then `then` under the same lock.
