@@ -171,6 +171,15 @@ TEST_CASE("Tiles of which rows and columns are exchanged are asked about where j
   ladder::Reference narrow{{40, 136, 1}, {}, std::vector<double>(40 * 136, 1.0)};
   for (int row = 0; row < 40; ++row) narrow.rows.push_back(row);
   const std::string both = ladder::compare_exact(narrow, c, "test").complaint;
+  // A grid of one block, where there are four tiles.
+  std::vector<__nv_bfloat16> one(kRows * kColumns, ladder::to_bf16(1));
+  for (int i = 0; i < kRows * kColumns; ++i)
+    if (i / kColumns >= 128 || i % kColumns >= 512)
+      std::memset(static_cast<void*>(&one[i]), 0xff, sizeof one[i]);
+  CHECK_THAT(ladder::compare_exact(reference, one, "test").complaint,
+             ContainsSubstring(
+                 "no thread wrote the rows from 128 on, nor the columns from 512 on: does the grid have "
+                 "blocks for the last, partly filled tiles?"));
   CHECK_THAT(both,
              ContainsSubstring("partly filled tile? Or, as those before are as many tiles as lie along the "
                                "other side: are rows and columns of tiles exchanged?"));

@@ -147,8 +147,32 @@ std::string WrongElements::describe_tiles(const Range& rows, const Range& column
   return fmt::format("{} of {} tiles of 64 x 64 have some: {}", tiles.size(), all, places);
 }
 
+std::string WrongElements::describe_unwritten_corner() const {
+  const int64_t m = reference_.shape.m, n = reference_.shape.n;
+  if (unwritten_count_ != count_ || reference_.sampled()) return "";
+  const auto is_wrong = [&](int64_t row, int64_t column) {
+    return is_wrong_[static_cast<size_t>(row * n + column)];
+  };
+  int64_t rows = 0, columns = 0;  // that were written
+  while (rows < m && !is_wrong(rows, 0)) ++rows;
+  while (columns < n && !is_wrong(0, columns)) ++columns;
+  if (!rows || rows == m || !columns || columns == n || count_ != m * n - rows * columns) return "";
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      if (is_wrong(row, column)) return "";
+  const auto is_last = [](int64_t first, int64_t size) {
+    return std::any_of(std::begin(kTileWidths), std::end(kTileWidths),
+                       [&](int64_t width) { return first % width == 0 && size - first < width; });
+  };
+  return fmt::format("no thread wrote the rows from {} on, nor the columns from {} on{}; ", rows, columns,
+                     is_last(rows, m) && is_last(columns, n)
+                         ? ": does the grid have blocks for the last, partly filled tiles?"
+                         : "");
+}
+
 std::string WrongElements::describe_unwritten_edge(const Range& rows, const Range& columns) const {
   const int64_t m = reference_.shape.m, n = reference_.shape.n;
+  if (const std::string text = describe_unwritten_corner(); !text.empty()) return text;
   const bool is_whole = unwritten_count_ == count_ && !reference_.sampled() &&
                         count_ == (rows.last - rows.first + 1) * (columns.last - columns.first + 1);
   if (!is_whole) return "";

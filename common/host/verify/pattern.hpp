@@ -49,6 +49,9 @@ class WrongElements {
   /// From the first to the last that is true.
   static Range range_of(const std::vector<bool>& wrong);
   std::string describe_tiles(const Range& rows, const Range& columns) const;
+  /// The rows behind some row and the columns behind some column, if these were never written, and nothing
+  /// else.
+  std::string describe_unwritten_corner() const;
   /// All rows, or all columns, from one on to the edge of C were never written; else empty.
   std::string describe_unwritten_edge(const Range& rows, const Range& columns) const;
 

@@ -127,17 +127,27 @@ bool is_global(const void* pointer) {
   return address < current_thread->observed.stack_begin || address >= current_thread->observed.stack_end;
 }
 
+/// " of smem.a[slot] or smem.b[slot] (gemm.cuh:93)": what has indices in the line of the kernel; or nothing.
+static std::string indexed_at(const Location& where) {
+  const OwnLine own = own_line(where);
+  std::string operands;
+  for (const std::string& operand : own.operands)
+    if (operand.find('[') != operand.npos) operands += (operands.empty() ? " of " : " or ") + operand;
+  return operands.empty() ? "" : operands + " (" + own.place + ")";
+}
+
 /// How far an address lies outside; empty if it is so far that it cannot be a wrong index.
-static std::string distance_to(SharedMemory& shared, const void* pointer) {
+static std::string distance_to(SharedMemory& shared, const void* pointer, const Location& where) {
   constexpr ptrdiff_t kFar = ptrdiff_t{1} << 20;
   const ptrdiff_t behind =
       static_cast<const std::byte*>(pointer) - shared.generic() - static_cast<ptrdiff_t>(shared.bytes());
   const ptrdiff_t before = shared.generic() - static_cast<const std::byte*>(pointer);
   if (behind >= 0 && behind < kFar)
-    return print(": it lies %td bytes behind the end of the block's %zu: is an index too large?", behind,
-                 shared.bytes());
+    return print(": it lies %td bytes behind the end of the block's %zu: is an index%s too large?", behind,
+                 shared.bytes(), indexed_at(where).c_str());
   if (before > 0 && before < kFar)
-    return print(": it lies %td bytes before the block's %zu: is an index negative?", before, shared.bytes());
+    return print(": it lies %td bytes before the block's %zu: is an index%s negative?", before,
+                 shared.bytes(), indexed_at(where).c_str());
   return "";
 }
 
@@ -146,7 +156,7 @@ uint32_t shared_offset(Thread& thread, const void* pointer, size_t bytes, const 
   if (!shared.contains(pointer)) {
     thread.cluster.fail(thread,
                         std::string(what) + ": the address is not in the shared memory of the block" +
-                            distance_to(shared, pointer),
+                            distance_to(shared, pointer, where),
                         where);
   }
   const auto offset = static_cast<size_t>(static_cast<const std::byte*>(pointer) - shared.generic());
