@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "common/cpu_device/kernel/deadlock_mbarriers.hpp"
-#include "common/cpu_device/kernel/deadlock_missing.hpp"
-#include "common/cpu_device/kernel/deadlock_words.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/wait_graph.hpp"

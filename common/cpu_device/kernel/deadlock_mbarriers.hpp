@@ -1,7 +1,8 @@
 /// @file
 /// What a deadlock is told from: who has come to an mbarrier and who has not, and which mbarriers belong
-/// together.
+/// together; and the words that several sentences about it share.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@ namespace cpu_device {
 
 struct Block;
 struct Thread;
+struct Wait;
 
 /// Does the thread wait at an mbarrier, or ask it again and again?
 bool is_at_mbarrier(const Thread& thread);
@@ -42,5 +44,21 @@ std::vector<const Thread*> absent_from(const Mbarrier& barrier);
 uint32_t blocks_that_share(const Mbarrier& one_of_its_ends);
 /// " (gemm.cuh:82)": where the thread's warpgroup arrived in this phase or the one before; or nothing.
 std::string place_of_arrival(const Mbarrier& barrier, const Thread& thread);
+
+constexpr std::ptrdiff_t kMostGroups = 2;  ///< that a line names
+
+/// "now wait at gemm.cuh:73 for full[0]", or "have exited"; where they wait for several things, "of these
+/// warps 0-3 now wait at ..., ...". Half a sentence, behind the names of the threads.
+/// @param counts_steps says of those who have exited what that means for their steps
+/// @param are_lanes they take a verb in the plural, whatever names_of() says
+std::string where_now(const std::vector<const Thread*>& threads, bool counts_steps, bool are_lanes = false);
+/// The same with the names of the threads.
+std::string where_others_wait(const std::vector<const Thread*>& threads);
+/// " 2", of a named barrier.
+std::string number_of_barrier(const Wait& wait);
+/// "once", "twice", "3 times".
+std::string times(uint64_t count);
+/// " block (1,0,0)", or " blocks (1,0,0) to (3,0,0)".
+std::string ranges_of_blocks(const std::vector<const Block*>& blocks);
 
 }  // namespace cpu_device

@@ -6,7 +6,6 @@
 
 #include "common/cpu_device/kernel/deadlock_cause.hpp"
 #include "common/cpu_device/kernel/deadlock_mbarriers.hpp"
-#include "common/cpu_device/kernel/deadlock_words.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/wait_graph.hpp"
