@@ -139,6 +139,10 @@ std::string StreamEngine::explain_missing_wait(const Operation& first, const Ope
                   recorded(last), behind.empty() ? " on " + last.stream : "", behind, first.describe());
   for (const RecordOfEvent& one : records_of_events_) {
     if (one.record->lane != first.lane || one.record->id < first.id || one.record->id > second.id) continue;
+    // A helper may record all events, or a loop.
+    if (describe_place(one.record->where) == describe_place(last.where))
+      return text +
+             "; another one, recorded at the same line, does: is a cudaStreamWaitEvent for it missing?";
     return text + "; " + name_of(one.record->where, "cudaEventRecord", 0) + ", " + recorded(*one.record) +
            ", does";
   }
