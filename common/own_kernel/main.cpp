@@ -17,8 +17,8 @@
 
 #include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/cpu_device.hpp"
+#include "common/cpu_device/kernel/from_source/shared_variables.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
-#include "common/cpu_device/kernel/shared_variables.hpp"
 #include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/streams/kernel_writes.hpp"

@@ -145,10 +145,7 @@ def of_streams(name, seconds, options="", sources=(), gpus=1, around=STREAMS):
 CPU_TIME = ("common/cpu_device/base/*.*pp", "common/cpu_device/kernel/**/*.*pp", "common/cpu_device/observe/clock.*pp",
             "common/cpu_device/instrumentation/hooks.cpp")
 CPU_REPORTS = tuple(f"common/cpu_device/kernel/{name}" for name in (
-    "deadlock_cause.cpp", "deadlock_cause.hpp", "deadlock_mbarriers.cpp", "deadlock_mbarriers.hpp", "deadlock_missing_arrivals.cpp",
-    "deadlock_missing_bytes_and_turns.cpp", "deadlock_report.cpp", "engine_reports.cpp", "engine_reports.hpp", "grid_order.cpp",
-    "grid_order.hpp", "kernel_declaration.cpp", "kernel_declaration.hpp", "long_turns.cpp", "long_turns.hpp", "unwritten_reads.cpp",
-    "unwritten_reads.hpp", "wait_graph.cpp", "wait_graph.hpp"))
+    "deadlock/*", "grid_order.*", "from_source/kernel_declaration.*", "reports/*"))
 
 
 def timeline(name, program, options, roots, device="gpu", seconds=4):

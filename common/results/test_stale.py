@@ -210,7 +210,7 @@ class RealRecords(unittest.TestCase):
 
     def test_a_timeline_of_the_cpu_device_is_decided_by_what_changes_virtual_time(self):
         for path, stays in (("observe/clock.cpp", False), ("kernel/engine_scheduler.cpp", False), ("kernel/memory/engine_tma.cpp", False),
-                            ("instrumentation/hooks.cpp", False), ("observe/races.cpp", True), ("kernel/deadlock_cause.cpp", True),
+                            ("instrumentation/hooks.cpp", False), ("observe/races.cpp", True), ("kernel/deadlock/cause.cpp", True),
                             ("api/memory_copies.cpp", True), ("tests/kernel_test.hpp", True), ("tests/observe/test_clock.cpp", True)):
             with self.subTest(path):
                 then = BY_NAME["timeline_03_double_buffer-cpu_device"].fingerprint(edited(f"common/cpu_device/{path}"), stale.RESULTS)

@@ -2,7 +2,7 @@
 /// Kernels as operations of streams.
 #include "common/cpu_device/api/host_calls.hpp"
 #include "common/cpu_device/api/kernel_launch.hpp"
-#include "common/cpu_device/kernel/kernel_declaration.hpp"
+#include "common/cpu_device/kernel/from_source/kernel_declaration.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 #include <fmt/core.h>

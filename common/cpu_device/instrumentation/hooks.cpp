@@ -24,7 +24,7 @@
 #include "common/cpu_device/cpu_device.hpp"
 #include "common/cpu_device/kernel/built_in_variables.hpp"
 #include "common/cpu_device/kernel/engine.hpp"
-#include "common/cpu_device/kernel/shared_variables.hpp"
+#include "common/cpu_device/kernel/from_source/shared_variables.hpp"
 #include "common/cpu_device/observe/clock.hpp"
 #include "common/cpu_device/observe/counters.hpp"
 #include "common/cpu_device/observe/forbidden_memory.hpp"

@@ -15,9 +15,9 @@
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_registers.hpp"
-#include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 #include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 

@@ -2,7 +2,7 @@
 /// Part of the shadow of <cuda_runtime.h>: qualifiers and built-in variables.
 #pragma once
 #include "common/cpu_device/kernel/engine.hpp"
-#include "common/cpu_device/kernel/launch_bounds.hpp"
+#include "common/cpu_device/kernel/from_source/launch_bounds.hpp"
 
 #ifndef LADDER_REWRITES  // common/own_kernel/rewrite reads it
 #define __global__

@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "common/cpu_device/api/kernel_launch.hpp"
-#include "common/cpu_device/kernel/shared_variables.hpp"
+#include "common/cpu_device/kernel/from_source/shared_variables.hpp"
 #include "common/cpu_device/observe/global_accesses.hpp"
 #include "common/own_kernel/ptx/asm.hpp"
 

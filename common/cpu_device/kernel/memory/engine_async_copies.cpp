@@ -8,9 +8,9 @@
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
-#include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/kernel/memory/engine_global_memory.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 
 namespace cpu_device {
 namespace {

@@ -9,8 +9,8 @@
 #include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
-#include "common/cpu_device/kernel/engine_reports.hpp"
-#include "common/cpu_device/kernel/shared_variables.hpp"
+#include "common/cpu_device/kernel/from_source/shared_variables.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {

@@ -4,11 +4,11 @@
 #include <string>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
-#include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
+#include "common/cpu_device/kernel/from_source/shared_variables.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/memory/engine_remote.hpp"
-#include "common/cpu_device/kernel/shared_variables.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 
 namespace cpu_device {

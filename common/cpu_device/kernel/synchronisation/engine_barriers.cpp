@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
-#include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 
 namespace cpu_device {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <algorithm>
 
-#include "common/cpu_device/kernel/engine_reports.hpp"
-#include "common/cpu_device/kernel/kernel_declaration.hpp"
+#include "common/cpu_device/kernel/from_source/kernel_declaration.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 #include "common/cpu_device/kernel/synchronisation/engine_warp.hpp"
 
 namespace cpu_device {

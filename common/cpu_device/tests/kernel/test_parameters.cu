@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/cpu_device/kernel/kernel_declaration.hpp"
+#include "common/cpu_device/kernel/from_source/kernel_declaration.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/cpu_device/tests/tensor_map.cuh"
 #include "common/cuda/device_buffer.hpp"

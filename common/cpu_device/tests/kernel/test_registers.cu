@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/cpu_device/kernel/launch_bounds.hpp"
+#include "common/cpu_device/kernel/from_source/launch_bounds.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/cuda/launch.cuh"
 #include "common/ptx/registers.cuh"

@@ -1,12 +1,12 @@
 /// @file
 /// The layout of a block's `__shared__` variables.
-#include "common/cpu_device/kernel/shared_variables.hpp"
+#include "common/cpu_device/kernel/from_source/shared_variables.hpp"
 
 #include <algorithm>
 #include <fstream>
 #include <regex>
 
-#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 
 namespace cpu_device {
 namespace {

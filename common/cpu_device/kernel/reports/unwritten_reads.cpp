@@ -1,12 +1,12 @@
 /// @file
 /// Tells what nobody has written from what no fence has published.
-#include "common/cpu_device/kernel/unwritten_reads.hpp"
+#include "common/cpu_device/kernel/reports/unwritten_reads.hpp"
 
 #include <cstring>
 
 #include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
-#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 

@@ -1,7 +1,7 @@
 /// @file
 /// A thread of the host looks now and then whether each cluster has resumed another fiber, and asks the OS
 /// thread of one that has not where it is.
-#include "common/cpu_device/kernel/long_turns.hpp"
+#include "common/cpu_device/kernel/reports/long_turns.hpp"
 
 #include <execinfo.h>
 #include <pthread.h>
@@ -20,8 +20,8 @@
 #include <thread>
 #include <vector>
 
-#include "common/cpu_device/kernel/engine_reports.hpp"
 #include "common/cpu_device/kernel/engine_thread.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 #include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 

@@ -1,6 +1,6 @@
 /// @file
 /// What a reader sees when a kernel broke a rule.
-#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 
 #include <algorithm>
 #include <cstdarg>

@@ -1,11 +1,11 @@
-#include "common/cpu_device/kernel/deadlock_mbarriers.hpp"
+#include "common/cpu_device/kernel/deadlock/mbarriers.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <iterator>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
-#include "common/cpu_device/kernel/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 
 namespace cpu_device {
 

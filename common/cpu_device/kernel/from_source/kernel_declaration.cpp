@@ -1,6 +1,6 @@
 /// @file
 /// Finds a kernel's declaration: debug information knows its line, and the source is read from there.
-#include "common/cpu_device/kernel/kernel_declaration.hpp"
+#include "common/cpu_device/kernel/from_source/kernel_declaration.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,7 @@
 #include <mutex>
 #include <sstream>
 
-#include "common/cpu_device/kernel/launch_bounds.hpp"
+#include "common/cpu_device/kernel/from_source/launch_bounds.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cuda/barrier_names.hpp"

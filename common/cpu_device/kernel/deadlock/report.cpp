@@ -4,11 +4,11 @@
 #include <map>
 #include <set>
 
-#include "common/cpu_device/kernel/deadlock_cause.hpp"
-#include "common/cpu_device/kernel/deadlock_mbarriers.hpp"
+#include "common/cpu_device/kernel/deadlock/cause.hpp"
+#include "common/cpu_device/kernel/deadlock/mbarriers.hpp"
+#include "common/cpu_device/kernel/deadlock/wait_graph.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
-#include "common/cpu_device/kernel/engine_reports.hpp"
-#include "common/cpu_device/kernel/wait_graph.hpp"
+#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 
 namespace cpu_device {
 
