@@ -135,7 +135,8 @@ def beside(path):
 
 
 def sources(tree, roots, left_out=()):
-    """{path: what of it counts} of the roots and what they include, but for the paths left out. @throws Missing"""
+    """{path: what of it counts} of the roots and what they include, but for the paths left out, where `*` stands for any text.
+    @throws Missing"""
     found, waiting = {}, []
     for root in roots:
         paths = [path for path in tree.matching(root) if "/test_" not in path] if "*" in root else \
@@ -145,7 +146,7 @@ def sources(tree, roots, left_out=()):
         waiting += paths
     while waiting:
         path = waiting.pop()
-        text = None if path in found or path in left_out else tree.read(path)
+        text = None if path in found or any(fnmatch.fnmatchcase(path, name) for name in left_out) else tree.read(path)
         if text is None:
             continue
         found[path] = "" if MAPS_KNOBS.search(path) else counted(path, text)
