@@ -23,6 +23,7 @@ void measure_loads_at_pace(const AddRow& add);
 void measure_copies_at_pace(const AddRow& add);
 void measure_pieces(const AddRow& add);
 void measure_bursts(const AddRow& add);
+void measure_shared_path(const AddRow& add);
 void measure_clocks(const AddRow& add);
 
 }  // namespace ladder::parts

@@ -19,6 +19,8 @@ std::vector<PartGroup> all_parts() {
        }},
       {"pieces", "A tile of sums goes to memory, whole or in two pieces", parts::measure_pieces},
       {"burst", "Products in bursts, and the clock of the multiprocessors", parts::measure_bursts},
+      {"path", "Copies by threads and products, which share the way to shared memory",
+       parts::measure_shared_path},
       // The last, because it leaves a low clock behind.
       {"clock", "Loads at the clock of an idle GPU, and behind products", parts::measure_clocks}};
 }

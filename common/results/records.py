@@ -120,7 +120,7 @@ def timed(name, file, seconds, program, options):
 
 
 # Programs read these, and want a file of one record.
-READ_BY_PROGRAMS = ("levels", "parts", "slots", "ring", "cube", "coalescing")
+READ_BY_PROGRAMS = ("levels", "parts", "path", "slots", "ring", "cube", "coalescing")
 
 
 def file_of_experiment(name, program):
@@ -153,6 +153,11 @@ def timeline(name, program, options, roots, device="gpu", seconds=4):
                   ((f"{{programs}}/{program}", *words(options), "--trace", "{out}"),), roots, seconds, device=device,
                   not_run=cores_not_run(options) if device == "gpu" else CPU_REPORTS)
 
+
+# The kernels of `ladder parts`, but for those of the record `path`; and the list of all, which decides none.
+PARTS = tuple(f"common/parts/{name}" for name in ("copies_gpu.cu", "epilogues_gpu.cu", "exchanges_gpu.cu", "hand_overs_gpu.cu",
+                                                  "loads_gpu.cu", "products_gpu.cu", "measured_gpu.cuh"))
+LIST_OF_PARTS = ("common/parts/groups.hpp", "common/parts/groups_gpu.cpp")
 
 LEAST_GFLOP, MOST_GFLOP, MOST_K = 0.5, 6000, 19000
 
@@ -295,14 +300,16 @@ def in_order_of_worth():
         # reads them again.
         Record("parts", file_of_experiment("parts", "ladder"),
                (("{programs}/ladder", "parts", "--only", "load,hand-over,product,epilogue,exchange,copy", "--json", "{out}"),),
-               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 5, only_by_name=True),
+               PARTS, 5, only_by_name=True, not_run=LIST_OF_PARTS),
         # By how often loads come, pieces of an epilogue, products in bursts: rounds of their own, for the same reason.
         Record("paces", "experiments/{date}-{gpu}-paces.json",
                (("{programs}/ladder", "parts", "--only", "pace,pieces,burst", "--json", "{out}"),),
-               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 4),
+               PARTS, 4, not_run=LIST_OF_PARTS),
         # Loads behind products, whose clock is low: a round of its own, since pages quote figures of `parts`.
         Record("clocks", file_of_experiment("clocks", "ladder"), (("{programs}/ladder", "parts", "--only", "clock", "--json", "{out}"),),
-               ("common/parts/*_gpu.cu", "common/parts/measured_gpu.cuh"), 4),
+               PARTS, 4, not_run=LIST_OF_PARTS),
+        Record("path", file_of_experiment("path", "ladder"), (("{programs}/ladder", "parts", "--only", "path", "--json", "{out}"),),
+               ("common/parts/shared_path_gpu.cu", "common/parts/measured_gpu.cuh"), 3, not_run=LIST_OF_PARTS),
         experiment("slots", 7, "03_double_buffer", "--size 4096 --slots 1,2,3,4,5 --rounds 7"),
         experiment("ring", 8, "05_ws_double_buffer", "--size 4096,8192 --slots 1,2,3,4 --rounds 7 --no-library"),
         experiment("coalescing", 6, "01_naive", "--size 2048 --along columns,rows --rounds 7"),
