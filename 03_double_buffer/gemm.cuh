@@ -76,7 +76,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
 
   // [k_loop]
   constexpr int kAhead = kSlots - 1;  // tiles in flight while one is computed
-  static_assert(kAhead > 0, "with one slot nothing overlaps: that is step 1");
+  static_assert(kAhead > 0, "with one slot nothing overlaps: that is step 2");
   for (int step = 0; step < kAhead; ++step) {
     if (step < k_steps) load_tiles<kUseL1>(a_share, b_share, smem.a[step], smem.b[step]);
     __pipeline_commit();
