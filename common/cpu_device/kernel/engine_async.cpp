@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/reports.hpp"
 
 namespace cpu_device {
 

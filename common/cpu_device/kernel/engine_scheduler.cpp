@@ -17,7 +17,8 @@
 #include "common/cpu_device/kernel/engine_registers.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
+#include "common/cpu_device/kernel/reports/reports.hpp"
 #include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 

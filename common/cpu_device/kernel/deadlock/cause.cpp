@@ -5,7 +5,8 @@
 #include "common/cpu_device/kernel/deadlock/mbarriers.hpp"
 #include "common/cpu_device/kernel/deadlock/wait_graph.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
+#include "common/cpu_device/kernel/reports/reports.hpp"
 
 namespace cpu_device {
 namespace {

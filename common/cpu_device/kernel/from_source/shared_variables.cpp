@@ -6,7 +6,7 @@
 #include <fstream>
 #include <regex>
 
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 
 namespace cpu_device {
 namespace {

@@ -10,7 +10,7 @@
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/kernel/memory/engine_global_memory.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 
 namespace cpu_device {
 namespace {

@@ -7,7 +7,7 @@
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
 #include "common/cpu_device/kernel/memory/engine_remote.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 
 namespace cpu_device {

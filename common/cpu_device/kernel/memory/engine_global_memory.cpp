@@ -6,7 +6,7 @@
 #include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/grid_order.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {

@@ -8,7 +8,8 @@
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
+#include "common/cpu_device/kernel/reports/reports.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 

@@ -10,7 +10,7 @@
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/kernel/from_source/shared_variables.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {

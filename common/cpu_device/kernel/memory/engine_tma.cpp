@@ -9,7 +9,8 @@
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
 #include "common/cpu_device/kernel/from_source/kernel_declaration.hpp"
 #include "common/cpu_device/kernel/memory/engine_global_memory.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
+#include "common/cpu_device/kernel/reports/reports.hpp"
 
 namespace cpu_device {
 namespace {

@@ -10,7 +10,6 @@
 #include "common/cpu_device/declarations/driver_api.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
 
 namespace cpu_device {
 namespace {

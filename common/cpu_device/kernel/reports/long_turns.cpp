@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "common/cpu_device/kernel/engine_thread.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "common/cpu_device/kernel/engine_barriers.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/launch_progress.hpp"
 
 namespace cpu_device {

@@ -7,7 +7,8 @@
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
+#include "common/cpu_device/kernel/reports/reports.hpp"
 
 namespace cpu_device {
 namespace {

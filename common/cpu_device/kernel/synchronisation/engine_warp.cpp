@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 
 namespace cpu_device {
 namespace {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 
 namespace cpu_device {
 

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "common/cpu_device/kernel/from_source/kernel_declaration.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/kernel/synchronisation/engine_warp.hpp"
 
 namespace cpu_device {

@@ -14,7 +14,7 @@
 #include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
-#include "common/cpu_device/kernel/reports/engine_reports.hpp"
+#include "common/cpu_device/kernel/reports/names.hpp"
 
 namespace cpu_device {
 namespace {

@@ -1,8 +1,7 @@
 /// @file
-/// The words for what a failure speaks of.
+/// The words for what a failure speaks of: arrivals, waits, and what one thread hands over to another.
 #pragma once
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -15,42 +14,14 @@ namespace cpu_device {
 class Cluster;
 struct Block;
 struct CountedCopy;
-struct MbarrierRecord;
 struct Thread;
 struct TmaBox;
 
-/// printf into a string.
-[[gnu::format(printf, 1, 2)]] std::string print(const char* format, ...);
-/// "gemm.cuh:57".
-std::string to_string(Location);
-/// "gemm.cuh:80": the line of the lesson that calls what calls the operation.
-std::string own_place(Location);
-/// "products.cuh:51 (called at attention.cuh:93)", where a helper in another file executes it; else the
-/// place.
-std::string place_and_caller(Location);
-/// "block (1,0,0) warp 2 lane 5".
-std::string describe(const Thread&);
-std::string describe(const Block&);
-std::string describe(const Mbarrier&);
-/// "gemm.cuh:112": the line that initialises it, and says its count.
-std::string place_of_initialisation(const Mbarrier&);
-/// "full[1]".
-std::string name_of(const Mbarrier&);
-/// "warps 0-3, warp 8 lane 0", of each block. A warp that has lost lanes counts as whole.
-std::string names_of(const std::vector<const Thread*>&);
-/// "warps 8-9 lanes 1-31, warp 10": of each warp exactly the lanes that `is_meant`.
-std::string names_of_lanes(const Block&, const std::function<bool(const Thread&)>& is_meant);
-/// "1-3, 7", of a mask of lanes.
-std::string ranges_of_lanes(uint32_t lanes);
-/// Does such a name take a verb in the plural?
-bool are_several(const std::string& names);
 /// " warp 0 (arrive at gemm.cuh:40) x32, ...". In a cluster with the block of each that is not `own`.
 /// @param says_bytes how many bytes each copy has brought, too
 std::string list(const std::vector<Mbarrier::Arrival>&, const Block* own = nullptr, bool says_bytes = false);
 /// Those that brought bytes, or those that arrived.
 std::vector<Mbarrier::Arrival> with_bytes(const std::vector<Mbarrier::Arrival>&, bool bytes);
-/// All of a block.
-std::vector<MbarrierRecord> records_of_mbarriers(const Block&);
 /// Why the bytes of a copy come after the phase in which it was issued: the sender is ahead, or too few
 /// bytes were expected; and who brought those that came in time.
 std::string explain_bytes_too_late(Cluster&, const CountedCopy&);
@@ -69,8 +40,6 @@ std::string explain_arrival_too_many(const Thread&, const Mbarrier&, const char*
 /// Where those who read the slots of a pipeline fill them, too, and nobody fills those of another: half a
 /// sentence; or nothing. A thread `arrives`, too, at this moment.
 std::string explain_wrong_pipeline(const Mbarrier&, const Thread* arrives = nullptr, Location where = {});
-/// May this operand of a line, "smem.inbox", hold the byte? Not if it is a barrier that lies elsewhere.
-bool may_hold(const Block&, const std::string& operand, size_t offset);
 /// " reaches over the end of ...": names the array that a box begins in or behind, and gives the number of
 /// rows of both. Nothing where the box ends within the block's shared memory, or no array has rows of the
 /// box's length.
