@@ -72,7 +72,7 @@ class PinnedRing {
 
   /// `name` is what a report calls it; every slot holds `elements`.
   PinnedRing(const std::string& name, int slots, size_t elements, Recycled recycled = Recycled::as_it_is)
-      : recycled_(recycled), free_("a free slot of the " + name + " ring") {
+      : name_(name), recycled_(recycled), free_("a free slot of the " + name + " ring") {
     for (int number = 0; number < slots; ++number) slots_.emplace_back(elements);
     free_.update([&](std::deque<int>& free) {
       for (int number = 0; number < slots; ++number) free.push_back(number);
@@ -88,6 +88,7 @@ class PinnedRing {
       free.pop_front();
     };
     free_.wait([](const std::deque<int>& free) { return !free.empty(); }, take, limit);
+    ladder::note_slot_taken(name_, number, slots_[number].data());
     return Slot(*this, number);
   }
 
@@ -96,10 +97,12 @@ class PinnedRing {
  private:
   void put_back(int number) {
     PinnedBuffer<T>& slot = slots_[number];
+    ladder::note_slot_given_back(slot.data());
     if (recycled_ == Recycled::spoiled) ladder::spoil(slot.data(), slot.size() * sizeof(T));
     free_.update([&](std::deque<int>& free) { free.push_back(number); });
   }
 
+  const std::string name_;
   const Recycled recycled_;
   std::vector<PinnedBuffer<T>> slots_;
   ladder::Guarded<std::deque<int>> free_;

@@ -33,13 +33,19 @@ inline std::atomic<double> endless_loops_end_after = std::numeric_limits<double>
 void name_long_turns();
 
 /// What explains a wrong result on the host's side: what was queued, and not waited for, when an exception
-/// left the program's code; a kernel that has read what nobody had written, with several streams; a download
-/// that has brought a part of its buffer alone. Sentences, a line each,
-/// or nothing.
+/// left the program's code; a slot that was given back while a copy was queued on it; a kernel that has read
+/// what nobody had written, with several streams; a download that has brought a part of its buffer alone.
+/// Sentences, a line each, or nothing.
 std::string describe_host_side();
 
 /// The memory of the host may be used by others from now on: the host function that runs must not read it.
 void note_given_back(const void* memory, size_t bytes);
+/// A ring has handed out this slot of pinned memory, or got it back.
+void note_slot_taken(const std::string& ring, int number, const void* memory);
+void note_slot_given_back(const void* memory);
+/// This OS thread writes to memory because it gives it back. Volatile, as compilers know that memset reads no
+/// variable.
+inline thread_local volatile bool spoils_what_it_gives_back = false;
 
 /// What queued work has done against the rules since an exception left the program's code: the destructors on
 /// its way have let it run. It comes before the exception's own words, which tell of its effect. Else

@@ -103,7 +103,7 @@ void note_what_is_queued() {
 std::string describe_host_side() {
   std::string read = take_unwritten_global();
   if (!read.empty()) read = "\n  " + read.substr(0, read.size() - 1);  // a line break
-  return read + queued_at_exception() + partial_download();
+  return streams().early_give_back() + read + queued_at_exception() + partial_download();
 }
 
 std::string take_broken_rule() { return streams().has_failed() ? std::exchange(deferred_failure(), "") : ""; }

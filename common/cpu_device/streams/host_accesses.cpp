@@ -1,21 +1,28 @@
 /// @file
 /// What the host's own code reads and writes while work that uses the same memory may be under way: managed
-/// and mapped memory of kernels, and both ends of copies from and to pinned memory. The memory of the device
-/// alone is hidden from the host (observe/hidden_memory.hpp).
+/// and mapped memory of kernels, and both ends of copies from and to pinned memory. Of a program of lessons
+/// it looks at the targets of downloads alone that are slots of a ring, and the source of a copy is compared
+/// with what it was (pinned_copies.cpp). The memory of the device alone is hidden from the host
+/// (observe/hidden_memory.hpp).
 ///
 /// The hooks of instrumented code tell of accesses, also of memcpy and its like; what other library functions
 /// of the host touch is not seen.
 #include <fmt/core.h>
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <utility>
 
+#include "common/cpu_device/launch_progress.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 #include "common/cpu_device/streams/stream_engine.hpp"
 
 namespace cpu_device {
 namespace {
+
+constexpr size_t kMostDownloads = 64;  ///< into slots of rings, before those are forgotten that have ended
 
 /// All memory in use that the host may reach lies between these, and how often that has grown. Known without
 /// the lock, which a host that spins on a flag would hardly ever leave to others.
@@ -52,8 +59,23 @@ void StreamEngine::note_use_of_host_memory(const OperationPointer& operation, co
   };
 }
 
+void StreamEngine::note_download_to_slot(const OperationPointer& operation) {
+  if (!operation->spoils_target) return;
+  for (const Touch& touch : operation->touches) {
+    const AllocationPointer allocation = touch.write ? memory.find(touch.begin) : nullptr;
+    if (!allocation || !allocation->slot) continue;
+    if (host_memory_in_use_.size() >= kMostDownloads)
+      std::erase_if(host_memory_in_use_,
+                    [&](const Allocation::Record& use) { return host_knows(*use.operation); });
+    note_use_of_host_memory(operation, touch.begin, touch.begin + touch.bytes, /*write=*/true);
+  }
+}
+
 void StreamEngine::note_queued_for_host(const OperationPointer& operation) {
-  if (!watches_host_) return;
+  if (!watches_host_) {
+    note_download_to_slot(operation);
+    return;
+  }
   if (operation->watches_source || operation->spoils_target)
     for (const Touch& touch : operation->touches)
       note_use_of_host_memory(operation, touch.begin, touch.begin + touch.bytes, touch.write);
@@ -64,8 +86,8 @@ void StreamEngine::note_queued_for_host(const OperationPointer& operation) {
 }
 
 void StreamEngine::note_ran_for_host(const OperationPointer& operation, GlobalAccesses& accesses) {
-  if (!watches_host_) return;
   if (operation->is_host_function) told_host_.join(operation->clock);
+  if (!watches_host_) return;
   if (!operation->is_kernel() || !operation->reaches_host) return;
   // Where it is no more noted, it and the host look at each other.
   const size_t noted = std::erase_if(
@@ -79,7 +101,12 @@ void StreamEngine::note_ran_for_host(const OperationPointer& operation, GlobalAc
 void StreamEngine::check_host_access(const std::byte* address, size_t bytes, bool write, bool is_strong,
                                      const void* return_address) {
   if (address < lowest || address >= highest || (is_strong && is_same_flag(address))) return;
-  const std::lock_guard<std::recursive_mutex> lock(mutex);
+  std::unique_lock<std::recursive_mutex> lock(mutex, std::defer_lock);
+  if (watches_host_) {
+    lock.lock();
+  } else if (std::uncaught_exceptions() > 0 || !lock.try_lock()) {
+    return;  // a host function may wait for the thread that asks
+  }
   if (running_ || running_host_function()) return;
   const AllocationPointer allocation = memory.find(address);
   if (!allocation || allocation->kind == MemoryKind::device) return;
@@ -106,12 +133,17 @@ void StreamEngine::check_host_access(const std::byte* address, size_t bytes, boo
     end_program(fmt::format(
         "the host {} {}, from byte {} on, which {} {}, and has not waited for that: {} must come "
         "first; schedule {}\n  {} at {}{}",
-        write ? "writes" : "reads", allocation->describe(), address - allocation->begin, user.describe(),
-        use.write ? "writes" : "reads",
+        spoils_what_it_gives_back ? "gives back"
+        : write                   ? "writes"
+                                  : "reads",
+        allocation->describe(), address - allocation->begin, user.describe(), use.write ? "writes" : "reads",
         user.on_legacy_stream
             ? "a cudaDeviceSynchronize"
             : "a cudaStreamSynchronize, or a cudaEventSynchronize of an event recorded behind it,",
-        options().schedule.explained_for_streams(), write ? "written" : "read",
+        options().schedule.explained_for_streams(),
+        spoils_what_it_gives_back ? "given back"
+        : write                   ? "written"
+                                  : "read",
         describe_call_site(reinterpret_cast<uintptr_t>(return_address)), user.describe_places()));
   }
   if (host_memory_in_use_.empty()) host_access_observer = nullptr;

@@ -118,6 +118,11 @@ std::string describe_memory(MemoryKind kind, size_t bytes, const std::string& or
   return fmt::format("{}{} bytes {}", what, bytes, origin);
 }
 
+std::string Allocation::describe() const {
+  if (slot) return fmt::format("{} (pinned memory of {} bytes)", slot->name, bytes);
+  return describe_memory(kind, bytes, origin);
+}
+
 AllocationPointer MemoryTable::add(MemoryKind kind, void* begin, size_t bytes, int device,
                                    const std::string& origin, uint64_t born) {
   auto allocation = std::make_shared<Allocation>();

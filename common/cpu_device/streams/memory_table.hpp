@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -22,6 +23,20 @@ std::string describe_memory(MemoryKind, size_t bytes, const std::string& origin)
 
 /// The stack of the thread that calls, where parameters of kernels lie.
 bool is_on_own_stack(const std::byte* place);
+
+/// A slot of pinned memory that a ring of the program hands out and gets back.
+struct SlotOfRing {
+  std::string name;  ///< "slot 0 of the upload ring"
+  bool is_held = true;
+  uint64_t since = 0;  ///< it is held, or is not: the operations enqueued by then
+  /// It went back while these were queued, and nothing ordered who gave it behind them.
+  struct GivenBack {
+    std::shared_ptr<const Operation> by;  ///< a host function; null: the host's own code
+    std::vector<uintptr_t> callers;       ///< of the host
+    std::vector<std::weak_ptr<Operation>> queued;
+  };
+  std::deque<GivenBack> too_early;
+};
 
 struct Allocation {
   MemoryKind kind = MemoryKind::device;
@@ -43,9 +58,12 @@ struct Allocation {
     OperationPointer operation;
   };
   std::vector<Record> history;
+  std::shared_ptr<SlotOfRing> slot;  ///< where a ring of the program has handed it out
 
   bool contains(const void* pointer) const { return pointer >= begin && pointer < begin + bytes; }
-  std::string describe() const { return describe_memory(kind, bytes, origin); }
+  /// "the buffer of 4096 bytes allocated on stream 2", "slot 0 of the upload ring (pinned memory of 64
+  /// bytes)".
+  std::string describe() const;
   /// The line of its cudaFreeAsync; nothing where there was none.
   std::string describe_free() const { return free ? free->describe_places() : ""; }
 };

@@ -172,6 +172,14 @@ std::string StreamEngine::explain_told_host(const Operation& copy) const {
   return "";
 }
 
+std::string StreamEngine::explain_no_order(const Operation& copy, const Operation& function) const {
+  if (function.id < copy.id)
+    return (function.is_before(copy) ? "it is queued before " : "nothing orders it with ") + copy.describe();
+  const std::string why = explain_early_run(copy, function);
+  if (why != kMissing) return why;
+  return function.stream + " does not wait for " + copy.describe() + ", so a cudaStreamWaitEvent is missing";
+}
+
 std::string StreamEngine::explain_use_of_source(const Operation& copy) const {
   const auto is_source = [&](const Ranges::Range& range) {
     return std::any_of(copy.touches.begin(), copy.touches.end(), [&](const Touch& touch) {
@@ -183,16 +191,7 @@ std::string StreamEngine::explain_use_of_source(const Operation& copy) const {
     if (use.id < copy.id || std::none_of(use.ranges.begin(), use.ranges.end(), is_source)) continue;
     const Operation& function = *use.function;
     if (!use.gives_back && function.is_before(copy)) continue;
-    std::string why;
-    if (function.id < copy.id) {
-      why = function.is_before(copy) ? "it is queued before " + copy.describe()
-                                     : "nothing orders it with " + copy.describe();
-    } else {
-      why = explain_early_run(copy, function);
-      if (why == kMissing)
-        why = function.stream + " does not wait for " + copy.describe() +
-              ", so a cudaStreamWaitEvent is missing";
-    }
+    const std::string why = explain_no_order(copy, function);
     return fmt::format("\n  {}, queued at {}, {} too early: {}", function.describe(),
                        describe_place(function.where),
                        use.gives_back ? "gave that memory back" : "wrote to that memory", why);

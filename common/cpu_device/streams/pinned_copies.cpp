@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/streams/stream_engine.hpp"
@@ -76,16 +77,18 @@ void StreamEngine::check_source(Operation& copy) {
   copy.source.clear();
   --sources_;
   if (!changed) return;
-  std::string why = explain_use_of_source(copy);
+  const AllocationPointer allocation = memory.find(begin);
+  std::string cause, why;
+  if (allocation && allocation->slot) std::tie(cause, why) = explain_slot(copy, *allocation);
+  if (why.empty()) why = explain_use_of_source(copy);
   if (why.empty()) why = explain_early_host_function(copy);
   if (why.empty()) why = explain_told_host(copy);
-  const AllocationPointer allocation = memory.find(begin);
   const std::byte* const first = allocation ? allocation->begin : begin;
   fail(fmt::format(
-      "the source of {} has changed since it was queued, first at byte {}: it copies bytes {} to "
+      "{}the source of {} has changed since it was queued, first at byte {}: it copies bytes {} to "
       "{} of {}, and "
       "whoever changes them must wait until it has run{}\n  cudaMemcpyAsync at {}",
-      copy.describe(), changed - first, begin - first, end - first - 1,
+      cause, copy.describe(), changed - first, begin - first, end - first - 1,
       allocation ? allocation->describe() : "memory of the host", why, describe_place(copy.where)));
 }
 

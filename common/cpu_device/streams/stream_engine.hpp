@@ -152,6 +152,13 @@ class StreamEngine {
   std::string explain_missing_order(const Operation& first, const Operation& second, const std::byte* begin,
                                     const std::byte* end) const;
 
+  // --- slots of pinned memory that a ring of the program hands out
+
+  void note_slot_taken(const std::string& ring, int number, const void* memory);
+  void note_slot_given_back(const void* memory);
+  /// A line on the first slot that went back while a download into it was queued; or nothing.
+  const std::string& early_give_back() const { return early_give_back_; }
+
   // --- what the host's own code must not touch yet
 
   /// From now on.
@@ -194,6 +201,11 @@ class StreamEngine {
   std::string explain_early_host_function(const Operation& copy) const;
   /// The same of a host function that has given the source back, or written to it.
   std::string explain_use_of_source(const Operation& copy) const;
+  /// Where the source is a slot of a ring: what happened to the slot since, up to the colon in front of what
+  /// has changed, and a line that says more. Else nothing.
+  std::pair<std::string, std::string> explain_slot(const Operation& copy, const Allocation&) const;
+  /// Why a host function that gave back, or wrote to, what the copy reads need not come behind it.
+  std::string explain_no_order(const Operation& copy, const Operation& function) const;
   /// The same of a host function that has told the host of something, as of a slot that is free.
   std::string explain_told_host(const Operation& copy) const;
   /// Why a host function that was queued behind the copy may run before it.
@@ -207,6 +219,7 @@ class StreamEngine {
   void note_download(const OperationPointer& copy);
 
   void note_queued_for_host(const OperationPointer&);
+  void note_download_to_slot(const OperationPointer&);
   void note_ran_for_host(const OperationPointer&, GlobalAccesses&);
   /// @param end null where only the operation will tell what it touches
   void note_use_of_host_memory(const OperationPointer&, const std::byte* begin, const std::byte* end,
@@ -261,6 +274,7 @@ class StreamEngine {
   OperationPointer running_;
   bool nobody_waits_ = false;  ///< for what runs: it is the schedule's choice
   bool has_failed_ = false;
+  std::string early_give_back_;
   size_t sources_ = 0;  ///< that are remembered
   bool watches_host_ = false;
   std::vector<Allocation::Record> host_memory_in_use_;

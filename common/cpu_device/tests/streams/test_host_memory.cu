@@ -217,6 +217,76 @@ TEST_CASE("of a source that has changed, the host function that gave it back too
   check_never_blamed([] { give_source_back(true, true); });
 }
 
+namespace {
+
+/// A slot of a ring, as of lesson 07.
+struct Slot {
+  PinnedInts ints{1};
+  void take() const { ladder::note_slot_taken("test", 3, ints.data); }
+  void give_back() const { ladder::note_slot_given_back(ints.data); }
+};
+
+enum class GivesBack { when_it_has_run, behind_nothing, before_the_upload, at_once, never };
+
+/// The slot is the source of an upload, goes back, and is filled again.
+void upload_from_slot(GivesBack gives_back) {
+  Stream copies, tells;
+  Event uploaded;
+  DeviceInts memory;
+  Slot slot;
+  slot.take();
+  const auto tell = [&](cudaStream_t stream) {
+    CUDA_CHECK(cudaLaunchHostFunc(
+        stream, [](void* slot) { static_cast<Slot*>(slot)->give_back(); }, &slot));
+  };
+  if (gives_back == GivesBack::before_the_upload) slot.give_back();
+  CUDA_CHECK(cudaMemcpyAsync(memory.data, slot.ints.data, kBytes, cudaMemcpyHostToDevice, copies));
+  CUDA_CHECK(cudaEventRecord(uploaded, copies));
+  if (gives_back == GivesBack::when_it_has_run) CUDA_CHECK(cudaStreamWaitEvent(tells, uploaded));
+  if (gives_back == GivesBack::when_it_has_run || gives_back == GivesBack::behind_nothing) tell(tells);
+  if (gives_back == GivesBack::at_once) slot.give_back();
+  CUDA_CHECK(cudaStreamSynchronize(tells));
+  slot.ints.fill(2);
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
+}  // namespace
+
+TEST_CASE("of a slot of a ring that has changed too early, its number and how it went back are named") {
+  use(kQueued);
+  const auto words = [](GivesBack gives_back) { return blame([&] { upload_from_slot(gives_back); }); };
+  const std::string queued =
+      "slot 3 of the test ring was given back while the upload on stream 1, which "
+      "reads it, was still queued: the source of the upload on stream 1 has changed";
+  CHECK_THAT(words(GivesBack::behind_nothing),
+             ContainsSubstring(queued) &&
+                 ContainsSubstring("gave it back too early: stream 2 does not wait for the upload on stream "
+                                   "1, so a cudaStreamWaitEvent is missing"));
+  CHECK_THAT(words(GivesBack::at_once),
+             ContainsSubstring(queued) && ContainsSubstring("gave it back and had not waited for that"));
+  CHECK_THAT(words(GivesBack::before_the_upload),
+             ContainsSubstring("slot 3 of the test ring was given back before the upload on stream 1, which "
+                               "reads it, was queued: the source"));
+  CHECK_THAT(words(GivesBack::never),
+             ContainsSubstring("slot 3 of the test ring, which nobody has given back, was written to after "
+                               "the upload on stream 1 had been queued, which reads it: the source"));
+  check_never_blamed([] { upload_from_slot(GivesBack::when_it_has_run); });
+  // Who takes it next may wait: then it may go back at any time.
+  check_never_blamed([] {
+    Stream stream;
+    DeviceInts memory;
+    Slot slot;
+    for (int lap = 0; lap < 3; ++lap) {
+      slot.take();
+      CUDA_CHECK(cudaStreamSynchronize(stream));
+      slot.ints.fill(lap);
+      CUDA_CHECK(cudaMemcpyAsync(memory.data, slot.ints.data, kBytes, cudaMemcpyHostToDevice, stream));
+      slot.give_back();
+    }
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+  });
+}
+
 TEST_CASE(
     "a graph's upload reads what is there at its launch, and while it is queued nobody may change that") {
   const auto program = [](bool wait) {
