@@ -167,7 +167,7 @@ Report report_on(const std::string& directory) {
     if (!path) throw std::invalid_argument("--results '" + directory + "': holds no record of " + name);
     return *path;
   };
-  report.parts = read_parts("--results", newest_of("parts"), newest_of("paces"));
+  report.parts = read_parts("--results", {newest_of("parts"), newest_of("paces"), newest_of("path")});
   report.climb_predictions = predictions(report.climb, report.parts);
   const auto append = [](std::vector<Prediction>& all, const std::vector<Prediction>& more) {
     all.insert(all.end(), more.begin(), more.end());

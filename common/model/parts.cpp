@@ -116,16 +116,27 @@ Parts parts_of(const Json& record) {
   return parts;
 }
 
+/// What copies through registers and products take from each other, both at one clock.
+void read_path(const Json& record, Parts& parts) {
+  const auto clocks = [&](const char* what, const char* beside) {
+    return clocks_of(record, "path", {{"way", "through registers"}, {"what", what}, {"beside", beside}});
+  };
+  const double copy = clocks("a copy", "beside products"), product = clocks("a product", "beside copies");
+  const double products_met = copy / product;
+  parts.copy_meets = (copy - clocks("a copy", "alone")) / products_met;
+  parts.product_meets = product - clocks("a product", "alone");
+}
+
 /// use(record of the file), with messages that name the file.
 template <class Use>
-auto read(const std::string& argument, const std::string& path, const Use& use) {
+void read(const std::string& argument, const std::string& path, const Use& use) {
   const auto complain = [&](const std::string& what) {
     return std::invalid_argument(argument + " '" + path + "': " + what);
   };
   std::ifstream file(path, std::ios::binary);
   if (!file) throw complain("cannot be read");
   try {
-    return use(parse_json(file));
+    use(parse_json(file));
   } catch (const Json::exception& error) {
     throw complain("is no record of parts: " + one_line(error.what()));
   } catch (const std::invalid_argument& error) {
@@ -151,20 +162,21 @@ double clocks_of_panels(const Parts& parts, int count) {
 
 }  // namespace
 
-Parts read_parts(const std::string& argument, const std::string& path, const std::string& paces_path) {
-  return read(argument, path, [&](const Json& record) {
-    Parts parts = parts_of(record);
-    read(argument, paces_path, [&](const Json& paces) {
+Parts read_parts(const std::string& argument, const PartRecords& records) {
+  Parts parts;
+  read(argument, records.parts, [&](const Json& record) {
+    parts = parts_of(record);
+    read(argument, records.paces, [&](const Json& paces) {
       const auto copies = [&](const char* way, const char* of_one) {
         return copies_of_blocks(record, paces, way, of_one, parts.load_128);
       };
       parts.async = copies("cp.async", "cp.async, landed");
       parts.registers = copies("through registers", "through registers");
       parts.load_steady = steady_loads(paces);
-      return 0;
     });
-    return parts;
   });
+  read(argument, records.path, [&](const Json& path) { read_path(path, parts); });
+  return parts;
 }
 
 double product_clocks(int tile_n) { return double(kTileM) * tile_n * kTileK / kMultiplyAddsPerClock; }
@@ -186,8 +198,12 @@ Pipeline pipeline_of(const Parts& parts, const StepKind& kind, double load) {
     return ring_of(kind.slots, landed, compute, release);
   };
   switch (kind.mover) {
-    case Mover::registers:
-      return ring(load + parts.fence_and_sync + parts.sync, product + parts.drain);
+    case Mover::registers: {
+      // A block's copy meets one product of the other block in each step, and its product the other's copy.
+      const bool meets = kind.blocks_per_sm > 1;
+      return ring(load + (meets ? parts.copy_meets : 0) + parts.fence_and_sync + parts.sync,
+                  product + parts.drain + (meets ? parts.product_meets : 0));
+    }
     case Mover::cp_async:
       // With one slot the tile must have been read before it is filled again: another barrier. With several
       // all warps ask for copies and multiply, in turn, and a slot is filled again once the next has landed.

@@ -28,6 +28,8 @@ struct Parts {
   Paces load_steady;           ///< as load_128, where loads are asked for one at a time and at a steady pace
   Paces async;                 ///< two blocks of 256 threads, a step of 128 x 128 by cp.async
   Paces registers;             ///< and through registers, beside 64 sums
+  double copy_meets = 0;       ///< that such a copy takes longer for each product that meets it on an SM
+  double product_meets = 0;    ///< and that a product takes longer beside such copies
   double async_asked = 0;      ///< by cp.async, until a thread has asked
   double hand_over = 0;        ///< through a pair of mbarriers, there and back
   double sync = 0;             ///< __syncthreads of 256 threads
@@ -42,10 +44,16 @@ struct Parts {
   double launch = 0;           ///< from a launch to the next
 };
 
-/// Reads a record of parts, and from one of paces how two blocks copy.
+/// Where the records of `ladder parts` are: of each part by itself, of loads by how often they come, and of
+/// copies beside products.
+struct PartRecords {
+  std::string parts, paces, path;
+};
+
+/// Reads records of parts.
 /// @param argument what the reader called the paths, for messages
 /// @throws std::invalid_argument naming `argument`, the path and the row that is missing or double
-Parts read_parts(const std::string& argument, const std::string& path, const std::string& paces_path);
+Parts read_parts(const std::string& argument, const PartRecords& records);
 
 /// Rows of every kernel's tile of C, and its step along K.
 constexpr int kTileM = 128, kTileK = 64;

@@ -33,6 +33,8 @@ const Parts kParts = {.load_128 = at_any_pace(400, 1400),
                       .load_steady = at_any_pace(400, 1300),
                       .async = at_any_pace(400, 1250),
                       .registers = at_any_pace(400, 1600),
+                      .copy_meets = 180,
+                      .product_meets = 40,
                       .async_asked = 200,
                       .hand_over = 130,
                       .sync = 30,
@@ -69,6 +71,9 @@ TEST_CASE(
   CHECK(step(Mover::role, 256, 3) == Approx(1024));
   CHECK(step(Mover::thread, 128, 1) == Approx(1400 + 512 + 60 + 30));
   CHECK(step(Mover::registers, 128, 1) == Approx(1600 + 210 + 512 + 60 + 30));
+  // Two blocks hold each other's copies and products up.
+  constexpr double kOfTwo = 1600 + 180 + 210 + 512 + 60 + 40 + 30;
+  CHECK(step(Mover::registers, 128, 1, 2) == Approx(kOfTwo / 2 + 512 * 512 / (4 * kOfTwo)));
 }
 
 TEST_CASE("Threads that copy and multiply in turn need a turn in each step, however many slots there are") {
@@ -142,7 +147,7 @@ TEST_CASE("What a record of parts lacks, or has twice, is named") {
   const std::string path = folder.file("parts.json"), paces_path = folder.file("paces.json");
   const auto read = [&](const std::string& text) {
     std::ofstream(path) << text;
-    return ladder::model::read_parts("--results", path, paces_path);
+    return ladder::model::read_parts("--results", {path, paces_path, ""});
   };
   CHECK_THROWS_WITH(read("[]"), ContainsSubstring("--results '" + path + "': is no record of parts"));
   CHECK_THROWS_WITH(read(R"({"max_clock_mhz":2000,"runs":[]})"),
@@ -156,7 +161,7 @@ TEST_CASE("What a record of parts lacks, or has twice, is named") {
 TEST_CASE("Loads are read in ns, the fastest pace first") {
   const ladder::testing::TemporaryDirectory folder;
   const std::string recorded = *ladder::newest_result_file(LADDER_RESULTS_DIR "/experiments", "-parts.json");
-  const std::string paces_path = folder.file("paces.json");
+  const std::string paces_path = folder.file("paces.json"), path = folder.file("path.json");
   const auto paced = [](const char* way, const char* what, double clocks) {
     return row("paced",
                std::string(R"("size":"32 KB","rows":"whole lines","every":"0","way":")") + way +
@@ -173,12 +178,26 @@ TEST_CASE("Loads are read in ns, the fastest pace first") {
                           std::string(what) == "landed" ? 1400 : every + 20);
   const auto read = [&](const std::string& rows) {
     std::ofstream(paces_path) << R"({"max_clock_mhz":2000,"runs":[)" << rows << "]}";
-    return ladder::model::read_parts("--results", recorded, paces_path);
+    return ladder::model::read_parts("--results", {recorded, paces_path, path});
   };
   CHECK_THROWS_WITH(read(async),
                     ContainsSubstring("--results '" + paces_path + "': has no row 'paced, through"));
-  const Parts parts = read(async + "," + paced("through registers", "landed", 1400) + "," +
-                           paced("through registers", "interval", 900) + steady);
+  const std::string good = async + "," + paced("through registers", "landed", 1400) + "," +
+                           paced("through registers", "interval", 900) + steady;
+  CHECK_THROWS_WITH(read(good), ContainsSubstring("--results '" + path + "': cannot be read"));
+  const auto met = [](const char* what, const char* beside, double clocks) {
+    return row("path",
+               std::string(R"("way":"through registers","what":")") + what + R"(","beside":")" + beside + '"',
+               clocks);
+  };
+  const std::string products = met("a product", "alone", 750) + "," + met("a product", "beside copies", 800) +
+                               "," + met("a copy", "beside products", 1600);
+  std::ofstream(path) << R"({"runs":[)" << products << "]}";
+  CHECK_THROWS_WITH(read(good), ContainsSubstring("--results '" + path + "': has no row 'path, through"));
+  std::ofstream(path) << R"({"runs":[)" << products + "," + met("a copy", "alone", 1100) << "]}";
+  const Parts parts = read(good);
+  CHECK(parts.copy_meets == Approx(250));  // two products, of 800 clocks each, in the copy's 1600
+  CHECK(parts.product_meets == Approx(50));
   REQUIRE(parts.async.size() == 3);
   CHECK(parts.async[1].interval_ns == Approx(500));
   CHECK(parts.async[1].landed_ns == Approx(750));

@@ -77,7 +77,7 @@ def ablation_table(line, words, folder):
     return markdown(*without_empty_columns([heading, "µs", "TFLOP/s", "time", "clocks", "SM clock, MHz"], rows)) + ([""] + places if places else [])
 
 
-RECORDS = {"clocked": "clocks", "paced": "paces", "pieces": "paces", "burst": "paces"}  # where they are, if not in `parts`
+RECORDS = {"clocked": "clocks", "paced": "paces", "pieces": "paces", "burst": "paces", "path": "path"}  # where they are, if not in `parts`
 FIGURES = {"clocks": ("clocks", lambda run: short(run["clocks"])),
            "spread": ("± %", lambda run: f"{50 * (run['clocks_q3'] - run['clocks_q1']) / run['clocks']:.1f}"),
            "bytes": ("bytes a clock", lambda run: f"{run['bytes'] / run['clocks']:.1f}" if "bytes" in run else ""),

@@ -317,7 +317,7 @@ def in_order_of_worth():
         Record("model", "model/{date}-{gpu}.json",
                (("{programs}/predict", "--lessons", "--results", "{results}", "--json", "{out}"),),
                ("common/model/*.cpp", "common/model/*.hpp"), 2,
-               inputs=("climb", "levels", "slots", "ring", "cube", "parts", "paces", "coalescing")),
+               inputs=("climb", "levels", "slots", "ring", "cube", "parts", "paces", "path", "coalescing")),
         tests("sanitizers", 205, "--build-config Sanitize --label-regex sanitize --parallel 12",
               KERNELS + STREAMS),
         tests("tests", 120, WITHOUT_PAGES, KERNELS + STREAMS),
