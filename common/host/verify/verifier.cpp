@@ -50,7 +50,10 @@ std::string Verifier::explain_nan(const WrongElements& wrong) const {
 /// Which blocks or threads are missing, where the launch tells.
 std::string Verifier::explain_launch(const WrongElements& wrong) const {
   if (!wrong.nan_count()) return "";
-  if (const std::string text = work_.explain_block ? work_.explain_block() : ""; !text.empty()) return text;
+  // Threads that are missing have left something out in each tile.
+  const bool is_all_nan = wrong.nan_count() == wrong.count();
+  if (const std::string text = is_all_nan && work_.explain_block ? work_.explain_block() : ""; !text.empty())
+    return text;
   if (!work_.find_writer || !work_.launched_at || !work_.grid[0]) return "";
   const auto writer_of = [&](int row, int column) -> std::optional<BlockIndex> {
     unsigned block[3];

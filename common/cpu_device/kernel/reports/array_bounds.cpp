@@ -38,6 +38,13 @@ struct NamedArray {
   bool holds(size_t offset) const { return begin <= offset && offset < end; }
 };
 
+/// Are all its indices 0?
+bool is_first_element(const std::string& name) {
+  for (size_t at = name.find('['); at != name.npos; at = name.find('[', at + 1))
+    if (name.compare(at, 3, "[0]") != 0) return false;
+  return true;
+}
+
 std::optional<NamedArray> find_array(SharedLayout& layout, size_t bytes, const std::string& operand) {
   const std::string member = member_of(operand);
   NamedArray array{operand, "", bytes, 0};
@@ -49,7 +56,9 @@ std::optional<NamedArray> find_array(SharedLayout& layout, size_t bytes, const s
     array.begin = std::min(array.begin, at);
     array.end = std::min(at + kStep, bytes);
   }
-  if (array.name.empty()) return {};
+  // What begins in the middle of a step, or lies in a union with what has another name, is not seen as a
+  // whole.
+  if (array.name.empty() || !is_first_element(layout.name_of(array.begin))) return {};
   while (array.end > array.begin && !is_of_member(layout.name_of(array.end - 1), member)) --array.end;
   return array;
 }

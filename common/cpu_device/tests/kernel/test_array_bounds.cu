@@ -78,6 +78,37 @@ TEST_CASE("a race of a line that stays in its array, or goes over all by a point
   CHECK_THAT(own, ContainsSubstring("race in shared memory") && !ContainsSubstring("leaves"));
 }
 
+namespace {
+
+/// Two arrays at one place, of which the second is longer; and one that does not begin at a multiple of 16
+/// bytes.
+struct Shared {
+  float last, values[7];
+  union {
+    float a[8];
+    float b[64];
+  };
+};
+
+}  // namespace
+
+TEST_CASE("of arrays that share their bytes, or begin anywhere, nothing is said that may be wrong") {
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  const Shape shape{.block = 64, .shared_bytes = sizeof(Shared)};
+  const std::string of_union = failure(shape, {}, [&] {
+    auto& smem = ladder::shared_storage<Shared>();
+    smem.b[threadIdx.x] = 1;
+    smem.b[63 - threadIdx.x] = 2;
+  });
+  CHECK_THAT(of_union, ContainsSubstring("race in shared memory") && !ContainsSubstring("leaves"));
+  const std::string of_values = failure(shape, {}, [&] {
+    auto& smem = ladder::shared_storage<Shared>();
+    smem.values[threadIdx.x % 7] = 1;
+  });
+  CHECK_THAT(of_values, ContainsSubstring("race in shared memory") && !ContainsSubstring("leaves"));
+}
+
 // --- blocks ---------------------------------------------------------------------------------------------
 
 struct Hand {
