@@ -20,6 +20,14 @@ struct WorkOfKernels {
   std::string (*multiplied_by)() = nullptr;
   /// A sentence about a block that ended with filled slots for which nobody waited; empty if there is none.
   std::string (*unread_fills)() = nullptr;
+  /// Which array an access leaves that its line names; empty if none does.
+  std::string (*left_array)() = nullptr;
+  /// Where there was one launch: what its block lacks of what the kernel's source says. Else empty.
+  std::string (*explain_block)() = nullptr;
+  unsigned grid[3] = {};  ///< of that launch, if it was one, and its clusters are blocks; else 0
+  std::string (*launched_at)() = nullptr;
+  /// The block of that launch that has written the byte last; false if none has, or that is not known.
+  bool (*find_writer)(const void* address, unsigned (&block)[3]) = nullptr;
 };
 inline WorkOfKernels take_work_of_kernels() { return {}; }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "common/host/device/device.hpp"
 #include "common/host/problem/bf16.hpp"
 #include "common/host/verify/explanation.hpp"
+#include "common/host/verify/launch_grid.hpp"
 #include "common/host/verify/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 #include "common/tests/fake_lesson.hpp"
@@ -1061,4 +1063,72 @@ TEST_CASE("Sums of a thread of which row and column are exchanged are named") {
   }
   mistaken.change = exchange(12, 48);
   CHECK_THAT(mistaken.complaint(), !ContainsSubstring("exchanged"));
+}
+
+namespace {
+
+/// What is said of the grid [x, y] where block (bx, by) writes the tile of 64 x 32 at `tile_of`, if C has
+/// one.
+template <class TileOf>
+std::string said_of_grid(unsigned x, unsigned y, const ladder::Shape& shape, const TileOf& tile_of) {
+  constexpr int kRows = 64, kColumns = 32;
+  std::vector<int> writer(size_t(shape.m) * shape.n, -1);
+  for (unsigned block = 0; block < x * y; ++block) {
+    const auto [row, column] = tile_of(block % x, block / x);
+    for (int i = row * kRows; i < std::min((row + 1) * kRows, shape.m); ++i)
+      for (int j = column * kColumns; j < std::min((column + 1) * kColumns, shape.n); ++j)
+        writer[i * shape.n + j] = static_cast<int>(block);
+  }
+  __nv_bfloat16 never_written;
+  std::memset(static_cast<void*>(&never_written), 0xff, sizeof never_written);
+  ladder::Reference reference{shape, {}, {}};
+  for (int row = 0; row < shape.m; ++row) reference.rows.push_back(row);
+  reference.values.assign(writer.size(), 1.0);
+  ladder::WrongElements wrong(reference);
+  for (size_t i = 0; i < writer.size(); ++i)
+    if (writer[i] < 0)
+      wrong.add(static_cast<int>(i) / shape.n, static_cast<int>(i) % shape.n, 1, never_written);
+  return ladder::explain_by_grid(wrong, shape, {x, y, 1, "mine.cu:7"},
+                                 [&](int row, int column) -> std::optional<ladder::BlockIndex> {
+                                   const int block = writer[row * shape.n + column];
+                                   if (block < 0) return {};
+                                   return ladder::BlockIndex{unsigned(block) % x, unsigned(block) / x, 0};
+                                 });
+}
+
+}  // namespace
+
+TEST_CASE(
+    "Tiles that no block computed are told with the grid that the launch gave, and the one that C needs") {
+  const ladder::Shape shape{130, 200, 1};  // 3 x 7 tiles
+  const auto normal = [](int bx, int by) { return std::pair{by, bx}; };
+  const auto exchanged = [](int bx, int by) { return std::pair{bx, by}; };
+  CHECK(said_of_grid(7, 3, shape, normal) == "");
+  CHECK(said_of_grid(3, 7, shape, normal) ==
+        "no block computed tile columns 3 to 6 (C has 3 x 7 tiles of 64 x 32): the launch at mine.cu:7 gives "
+        "a grid of "
+        "3 x 7 blocks, and where blockIdx.x is the tile column, C needs 7 x 3: are x and y exchanged?");
+  CHECK_THAT(said_of_grid(7, 3, shape, exchanged),
+             ContainsSubstring("where blockIdx.x is the tile row, C needs 3 x 7: are x and y exchanged?"));
+  CHECK_THAT(said_of_grid(7, 2, shape, normal),
+             ContainsSubstring("tile row 2 (C has") &&
+                 ContainsSubstring("7 x 3: is a number of tiles rounded down?"));
+  CHECK_THAT(said_of_grid(5, 3, shape, normal), ContainsSubstring("tile columns 5 to 6 (C has") &&
+                                                    ContainsSubstring("C needs 7 x 3") &&
+                                                    !ContainsSubstring("rounded"));
+}
+
+TEST_CASE(
+    "One row of blocks that lacks some is counted; a walk that leaves tiles out is no matter of the grid") {
+  const ladder::Shape shape{130, 200, 1};
+  const auto by_number = [](int bx, int) { return std::pair{bx / 7, bx % 7}; };
+  CHECK(
+      said_of_grid(20, 1, shape, by_number) ==
+      "no block computed the tile in tile row 2, tile column 6 (C has 3 x 7 tiles of 64 x 32): the launch at "
+      "mine.cu:7 gives 20 blocks, and C needs 21");
+  CHECK_THAT(said_of_grid(14, 1, shape, by_number), ContainsSubstring("is a number of tiles rounded down?"));
+  // Blocks enough, of which the last computes what another does, too.
+  CHECK(said_of_grid(21, 1, shape, [](int bx, int) {
+          return std::pair{std::min(bx, 19) / 7, std::min(bx, 19) % 7};
+        }) == "");
 }

@@ -113,6 +113,7 @@ cudaError_t launch_on_stream(cudaStream_t stream, DefaultStream meaning, const K
     work.run = [kernel, body = std::move(body)](Operation& operation) {
       KernelLaunch named = kernel;
       named.name = operation.name.c_str();
+      named.callers = std::make_shared<const std::vector<uintptr_t>>(operation.callers);
       named.let_others_run = [] { return streams().run_beside_kernel(); };
       body([&](const std::function<void()>& thread_body) { launch(named, thread_body); });
       operation.us = kStreamModel.kernel_us(kernel.grid.count(), last_launch().cycles);

@@ -196,8 +196,13 @@ void observe(const ObservedThread& thread, const Access& access) {
   const bool only_own = observers().is_cooperative;
   for (unsigned block = only_own ? thread.block : 0; block < windows.size(); ++block) {
     const SharedWindow& window = windows[block];
-    if (access.address >= window.begin && access.address < window.begin + window.bytes) {
-      observe_shared(thread, access, block, static_cast<size_t>(access.address - window.begin));
+    const auto offset = static_cast<size_t>(access.address - window.begin);
+    if (offset + kSharedGuardBytes < window.bytes + 2 * kSharedGuardBytes && window.bytes) {
+      if (offset < window.bytes && access.bytes <= window.bytes - offset)
+        observe_shared(thread, access, block, offset);
+      else
+        report_access_beyond_block(access.address - window.begin, access.bytes, access.write,
+                                   access.return_address);
       return;
     }
     if (only_own) break;

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -257,8 +258,10 @@ struct KernelLaunch {
   /// What the kernel's source is found by; null where it is a function object, as in tests.
   const void* function = nullptr;
   std::vector<MapParameter> map_parameters = {};
-  bool cooperative = false;    ///< all blocks run at once, and may wait for each other
-  Location where = {};         ///< of the launch; empty where reports do not ask for it
+  bool cooperative = false;  ///< all blocks run at once, and may wait for each other
+  Location where = {};       ///< of the launch; empty where reports do not ask for it
+  std::shared_ptr<const std::vector<uintptr_t>> callers =
+      nullptr;                 ///< of a launch without `where`; may be null
   uint64_t largest_word = 0;   ///< of 32 bits, in what the parameters hold besides addresses and tensor maps
   uint64_t largest_count = 0;  ///< likewise, of words that are no floats
 };
@@ -293,6 +296,14 @@ struct WorkOfKernels {
   std::string (*multiplied_by)() = nullptr;
   /// A sentence about a block that ended with filled slots for which nobody waited; empty if there is none.
   std::string (*unread_fills)() = nullptr;
+  /// Which array an access leaves that its line names; empty if none does, or races were not checked.
+  std::string (*left_array)() = nullptr;
+  /// Where there was one launch: what its block lacks of what the kernel's source says. Else empty.
+  std::string (*explain_block)() = nullptr;
+  unsigned grid[3] = {};  ///< of that launch, if it was one, and its clusters are blocks; else 0
+  std::string (*launched_at)() = nullptr;
+  /// The block of that launch that has written the byte last; false if none has, or that is not known.
+  bool (*find_writer)(const void* address, unsigned (&block)[3]) = nullptr;
 };
 WorkOfKernels take_work_of_kernels();
 

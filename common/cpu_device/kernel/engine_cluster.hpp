@@ -170,6 +170,7 @@ class Cluster {
   unsigned live() const { return live_; }
 
  private:
+  std::string with_missing_threads(const std::string& deadlock) const;
   friend class DeadlockReport;
 
   void prepare(uint64_t index);

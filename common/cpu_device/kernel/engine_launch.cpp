@@ -15,6 +15,8 @@
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/from_source/kernel_declaration.hpp"
 #include "common/cpu_device/kernel/from_source/shared_variables.hpp"
+#include "common/cpu_device/kernel/reports/array_bounds.hpp"
+#include "common/cpu_device/kernel/reports/launch_shape.hpp"
 #include "common/cpu_device/kernel/reports/long_turns.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/kernel/tensor_map.hpp"
@@ -78,9 +80,16 @@ std::string first_unwritten_read;  ///< since somebody asked last
 struct Work {
   bool multiplies = false, has_multiplied_before = false, stages = false, is_known = false;
   MovedTiles moved_tiles;
+  unsigned launches = 0;
+  // Of the last one:
+  KernelLaunch kernel;
+  std::shared_ptr<GridOrder> grid_order;  ///< null where it was not checked
+  std::shared_ptr<SharedLayout> layout;
+  std::vector<RaceChecker::SiteRange> ranges;  ///< of its first block
 };
 Work work_of_kernels;
-MovedTiles moved_tiles_taken;  ///< of the launches before take_work_of_kernels()
+Work work_taken;  ///< of the launches before take_work_of_kernels()
+MovedTiles& moved_tiles_taken = work_taken.moved_tiles;
 
 std::string describe_staging() {
   std::string place;
@@ -99,6 +108,35 @@ std::string describe_products() {
 }
 
 std::string unread_fills() { return moved_tiles_taken.unread_fills; }
+
+std::string left_array() {
+  const Unobserved unobserved;
+  if (!work_taken.layout) return "";
+  SharedLayout& layout = *work_taken.layout;
+  for (const RaceChecker::SiteRange& one : work_taken.ranges) {
+    if (one.what != "store" && one.what != "load") continue;  // an operation may take other operands, too
+    if (std::string text = explain_left_array(
+            layout, layout.end(), {own_line(one.where), one.what, one.writes, one.first, one.last});
+        !text.empty())
+      return text;
+  }
+  return "";
+}
+
+std::string explain_block_of_launch() {
+  return work_taken.launches == 1 ? explain_block(work_taken.kernel) : "";
+}
+
+std::string launched_at() { return place_of_launch(work_taken.kernel); }
+
+bool find_writer(const void* address, unsigned (&block)[3]) {
+  Uint3 index;
+  if (!work_taken.grid_order ||
+      !work_taken.grid_order->find_writer(static_cast<const std::byte*>(address), index))
+    return false;
+  block[0] = index.x, block[1] = index.y, block[2] = index.z;
+  return true;
+}
 
 bool has_loaded_columns(const void* matrix, int columns) {
   const auto boxes = moved_tiles_taken.loaded_columns.find(static_cast<const std::byte*>(matrix));
@@ -145,7 +183,8 @@ class Launch {
         options_(options),
         clusters_(kernel.grid.count() / kernel.cluster.count()),
         accesses_(accesses_of_running_kernel),
-        layout_(kernel.shared_bytes) {
+        grid_order_(options.check_grid ? std::make_shared<GridOrder>() : nullptr),
+        layout_(std::make_shared<SharedLayout>(kernel.shared_bytes)) {
     if (options.check_grid) order_ = order_of_clusters(clusters_, options.schedule);
   }
 
@@ -170,6 +209,12 @@ class Launch {
       work.stages |= stages_;
       work.moved_tiles.add(moved_tiles_);
       work.is_known = true;
+      ++work.launches;
+      work.kernel = kernel_;
+      work.kernel.let_others_run = nullptr;
+      work.grid_order = grid_order_;
+      work.layout = layout_;
+      work.ranges = std::move(ranges_);
     }
     if (!failure_.empty()) throw Failure(failure_);
   }
@@ -177,8 +222,7 @@ class Launch {
  private:
   void work() {
     try {
-      Cluster cluster(kernel_, thread_body_, options_, accesses_ != nullptr,
-                      options_.check_grid ? &grid_order_ : nullptr, layout_);
+      Cluster cluster(kernel_, thread_body_, options_, accesses_ != nullptr, grid_order_.get(), *layout_);
       const LongTurnsAreNamed named(kernel_.name, cluster.turns());
       if (accesses_) cluster.global_accesses()->only_writes = accesses_->only_writes;
       uint64_t index = 0;
@@ -188,6 +232,10 @@ class Launch {
         cluster.run(number);
         cluster.unwritten_reads().end(cluster);
         if (options_.trace && number == 0) remember_trace(cluster);
+        if (cluster.races() && number == 0 && !cluster.failed()) {
+          const std::lock_guard<std::mutex> lock(mutex_);
+          ranges_ = cluster.races()->ranges_of_sites(0);
+        }
         if (cluster.failed()) {
           remember_failure(cluster, index);
           break;
@@ -247,10 +295,10 @@ class Launch {
   const std::function<void()>& thread_body_;
   const Options options_;
   const uint64_t clusters_;
-  GlobalAccesses* const accesses_;  ///< of all clusters; null if nobody wants to know
-  std::vector<uint64_t> order_;     ///< where check_grid is set; else they are taken by number
-  GridOrder grid_order_;
-  SharedLayout layout_;
+  GlobalAccesses* const accesses_;         ///< of all clusters; null if nobody wants to know
+  std::vector<uint64_t> order_;            ///< where check_grid is set; else they are taken by number
+  std::shared_ptr<GridOrder> grid_order_;  ///< null where nobody checks it
+  std::shared_ptr<SharedLayout> layout_;
   std::atomic<uint64_t> next_{0};
   std::atomic<uint64_t> first_failed_{std::numeric_limits<uint64_t>::max()};
 
@@ -261,7 +309,8 @@ class Launch {
   AccessTotals exact_, sampled_;
   UnwrittenReads unwritten_reads_;
   MovedTiles moved_tiles_;
-  bool stages_ = false;  ///< perhaps
+  std::vector<RaceChecker::SiteRange> ranges_;  ///< of the first block, where races are checked
+  bool stages_ = false;                         ///< perhaps
   uint64_t sampled_blocks_ = 0;
 };
 
@@ -291,13 +340,22 @@ std::string take_unwritten_read() {
 WorkOfKernels take_work_of_kernels() {
   const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
   Work work = std::exchange(work_of_kernels, {});
-  moved_tiles_taken = std::move(work.moved_tiles);
-  return {work.has_multiplied_before && !work.multiplies,
-          work.stages || !work.is_known,
+  const bool lacks_products = work.has_multiplied_before && !work.multiplies,
+             stages = work.stages || !work.is_known;
+  work_taken = std::move(work);
+  const KernelLaunch& kernel = work_taken.kernel;
+  const bool is_one = work_taken.launches == 1 && kernel.cluster.count() == 1;
+  return {lacks_products,
+          stages,
           describe_staging,
           has_loaded_columns,
           describe_products,
-          unread_fills};
+          unread_fills,
+          left_array,
+          explain_block_of_launch,
+          {is_one ? kernel.grid.x : 0, is_one ? kernel.grid.y : 0, is_one ? kernel.grid.z : 0},
+          launched_at,
+          find_writer};
 }
 
 namespace {

@@ -17,6 +17,8 @@
 #include "common/cpu_device/kernel/engine_registers.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
+#include "common/cpu_device/kernel/reports/array_bounds.hpp"
+#include "common/cpu_device/kernel/reports/launch_shape.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/kernel/reports/reports.hpp"
 #include "common/cpu_device/launch_progress.hpp"
@@ -132,11 +134,24 @@ Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread
   race_checker_->match_operands([this](const std::string& operand, unsigned block, size_t offset) {
     return may_hold(*blocks_[block], operand, offset);
   });
+  race_checker_->explain_left(
+      [this](const OwnLine& line, const std::string& what, bool writes, size_t offset) {
+        std::vector<uint32_t> barriers;
+        for (const auto& barrier : blocks_[0]->mbarriers) barriers.push_back(barrier->offset);
+        return explain_left_array(layout_, layout_.end(), {line, what, writes, offset, offset, barriers});
+      });
 }
 
 Cluster::~Cluster() {
   closing_ = true;
   for (auto& thread : threads_) thread->is_in_hook ? thread->fiber.forget() : thread->fiber.resume();
+}
+
+/// Who should have arrived may be threads that the block does not have.
+std::string Cluster::with_missing_threads(const std::string& deadlock) const {
+  return deadlock.find("nobody has ever arrived there") == deadlock.npos
+             ? deadlock
+             : with_few_threads(kernel_, deadlock);
 }
 
 // --- one cluster ------------------------------------------------------------------------------------------
@@ -428,7 +443,9 @@ bool Cluster::let_time_pass() {
       land(next_to_land());
       if (polling_.empty()) return true;
     } else if (polling_.empty()) {
-      record_failure(nullptr, describe_deadlock(*this, "no thread can run and nothing is in flight"), {});
+      record_failure(
+          nullptr,
+          with_missing_threads(describe_deadlock(*this, "no thread can run and nothing is in flight")), {});
       return false;
     } else if (const double now = processor_time();
                ++idle_sweeps_ > kIdleSweeps && kernel_.let_others_run && kernel_.let_others_run()) {
@@ -437,7 +454,10 @@ bool Cluster::let_time_pass() {
       idle_since_ = now;
     } else if (idle_sweeps_ > kIdleSweeps && (!has_loops || now - idle_since_ > kIdleTime)) {
       name_loops_of_loads();
-      record_failure(nullptr, describe_deadlock(*this, "every running thread polls and nothing changes"), {});
+      record_failure(
+          nullptr,
+          with_missing_threads(describe_deadlock(*this, "every running thread polls and nothing changes")),
+          {});
       return false;
     }
   } else {

@@ -437,6 +437,16 @@ void GridOrder::suspect(std::string text, const Write& load, const std::byte* ad
     suspicions_.push_back({std::move(text), place, address, load.cluster, load.who.thread});
 }
 
+bool GridOrder::find_writer(const std::byte* address, Uint3& block) const {
+  bool is_found = false;
+  writes_.for_each(address, 1, [&](const Write& write) {
+    is_found = !write.is_load;
+    block = write.who.block;
+    return false;
+  });
+  return is_found;
+}
+
 std::string GridOrder::suspicion() const {
   for (const Suspicion& suspicion : suspicions_)
     if (!guesses_.count(suspicion.load)) return suspicion.text;

@@ -88,6 +88,8 @@ class GridOrder {
   /// The first plain load that nothing orders with an atomic operation; empty if there is none. A load at
   /// whose line a thread has then changed the same object atomically (a loop of atomicCAS) was a guess.
   std::string suspicion() const;
+  /// The block that has stored the byte last; false if none has.
+  bool find_writer(const std::byte* address, Uint3& block) const;
   /// The last store, if it changed what another thread of its cluster had stored without being ordered after
   /// that. Empty if it did not.
   std::string changed_by_last_store();

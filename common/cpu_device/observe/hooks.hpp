@@ -47,6 +47,9 @@ struct SharedWindow {
   std::size_t bytes = 0;
 };
 
+/// Bytes before and behind a window that nothing else lies in: an access there is an index that is wrong.
+constexpr std::size_t kSharedGuardBytes = 4096;
+
 /// The windows of all blocks of a cluster, or of a cooperative grid. (Whoever fills them in owns them, so
 /// that Observers is trivial.)
 struct SharedWindows {
@@ -99,6 +102,9 @@ void note_unwritten_load(unsigned block, std::size_t offset, const void* return_
 /// Of shared memory that is no part of a variable. Records the failure.
 void report_overrun_in_shared_memory(std::size_t offset, std::size_t bytes, bool write,
                                      const void* return_address);
+/// Likewise, of what lies before a block's shared memory, or behind it. @param offset of the first byte
+void report_access_beyond_block(std::ptrdiff_t offset, std::size_t bytes, bool write,
+                                const void* return_address);
 /// Somebody accessed the shared memory of such a block. Records the failure.
 void report_access_to_block_that_left(unsigned block, bool write, const void* return_address);
 

@@ -1112,6 +1112,49 @@ bool RaceChecker::reads_of_other_warps(Site read, unsigned block) const {
   return false;
 }
 
+std::vector<RaceChecker::SiteRange> RaceChecker::ranges_of_sites(unsigned block) const {
+  struct Range {
+    std::size_t first, last;
+  };
+  std::unordered_map<uint64_t, Range> ranges;  // by the site, and whether it writes
+  uint64_t last_key = 0;
+  Range* last = nullptr;
+  const auto note = [&](Site site, bool writes, std::size_t offset, std::size_t bytes) {
+    const uint64_t key = uint64_t{site} << 1 | writes;
+    if (key != last_key || !last) last = &ranges.try_emplace(key, Range{offset, offset}).first->second;
+    last_key = key;
+    last->first = std::min(last->first, offset);
+    last->last = std::max(last->last, offset + bytes - 1);
+  };
+  const Shadow& shadow = shadows_[block];
+  const std::size_t cells = std::min(shadow.whole.size() * kChunkCells, shared_bytes_ / kCellBytes);
+  for (std::size_t i = 0; i < cells;) {
+    const std::size_t count = shadow.is_split[i / kChunkCells] ? 1 : kChunkCells;
+    const Cell& cell = shadow.cell(i);
+    if (cell.write_epoch) note(cell.write_site, true, i * kCellBytes, count * kCellBytes);
+    if (cell.write_epoch_before) note(cell.write_site_before, true, i * kCellBytes, count * kCellBytes);
+    for (const Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
+      note(reads->site, false, i * kCellBytes, count * kCellBytes);
+      if (!reads->next) break;
+    }
+    i += count;
+  }
+  std::vector<SiteRange> all;
+  for (const auto& [key, range] : ranges) {
+    const auto site = static_cast<Site>(key >> 1);
+    if (!site) continue;
+    const bool is_operation = site & kEngineSite;
+    const auto* const address = reinterpret_cast<const void*>(program_load_address() + site);
+    all.push_back(
+        {is_operation ? engine_sites_[site & ~kEngineSite].where : Location{"", 0, address, nullptr},
+         what_is_done(site, key & 1), (key & 1) != 0, range.first, range.last});
+  }
+  std::sort(all.begin(), all.end(), [](const SiteRange& one, const SiteRange& other) {
+    return std::tie(one.first, one.last) < std::tie(other.first, other.last);
+  });
+  return all;
+}
+
 std::string RaceChecker::landed_and_unread(const Conflict& conflict) const {
   const auto element_of = [&](std::size_t offset) {
     const std::string name = name_of_byte(offset);
@@ -1255,6 +1298,16 @@ std::string RaceChecker::both_accesses(const Conflict& conflict, const Words& wo
                      describe_site(conflict.second_site));
 }
 
+/// One of the two lines reaches out of the array that it names: there is no order that was meant.
+std::string RaceChecker::left_array(const Conflict& conflict, const Words& words) const {
+  if (!explain_left_) return "";
+  const std::string first =
+      explain_left_(words.first, words.first_what, conflict.first_writes, conflict.offset);
+  return !first.empty()
+             ? first
+             : explain_left_(words.second, words.second_what, conflict.second_writes, conflict.offset);
+}
+
 void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
@@ -1263,7 +1316,8 @@ void RaceChecker::report(Conflict conflict) {
     conflict.why = conflict.why == Why::unordered ? Why::overwritten : Why::overwritten_or_before;
   const Words words = words_of(conflict);
   std::string what_happened = describe(conflict), why;
-  if (explain_unordered_) {
+  why = left_array(conflict, words);
+  if (explain_unordered_ && why.empty()) {
     Unordered pair = unordered_of(conflict, words);
     pair.retell = [&](const char* told) { what_happened = told; };
     why = explain_unordered_(pair);

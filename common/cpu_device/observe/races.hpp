@@ -145,6 +145,20 @@ class RaceChecker {
   using HoldsByte = std::function<bool(const std::string& operand, unsigned block, std::size_t offset)>;
   void match_operands(HoldsByte holds) { holds_byte_ = std::move(holds); }
 
+  /// Which array a line leaves that accesses this byte; half a sentence, or nothing.
+  using ExplainLeft =
+      std::function<std::string(const OwnLine&, const std::string& what, bool writes, std::size_t offset)>;
+  void explain_left(ExplainLeft explain) { explain_left_ = std::move(explain); }
+
+  /// What one place of the program has accessed last in each byte of a block.
+  struct SiteRange {
+    Location where;
+    std::string what;
+    bool writes = false;
+    std::size_t first = 0, last = 0;
+  };
+  std::vector<SiteRange> ranges_of_sites(unsigned block) const;
+
   /// Starts a cluster of `blocks` blocks with `threads_per_block` threads and `shared_bytes` bytes of shared
   /// memory each. SyncObjects and AsyncOperations of the last cluster must be cleared or dropped before.
   void begin(unsigned blocks, unsigned threads_per_block, std::size_t shared_bytes);
@@ -312,6 +326,7 @@ class RaceChecker {
   void report(Conflict);
   Words words_of(const Conflict&) const;
   Unordered unordered_of(const Conflict&, const Words&) const;
+  std::string left_array(const Conflict&, const Words&) const;
   std::string advice_of(const Conflict&, const Words&, const std::string& why) const;
   std::string both_accesses(const Conflict&, const Words&) const;
   bool may_write_before_issue(const Conflict&) const;
@@ -335,6 +350,7 @@ class RaceChecker {
   ExplainUnordered explain_unordered_;
   std::function<std::string(std::size_t)> name_of_byte_;
   HoldsByte holds_byte_;
+  ExplainLeft explain_left_;
   bool reported_ = false, only_early_reads_ = false, has_thread_written_ = false;
 
   unsigned threads_per_block_ = 0, warpgroups_per_block_ = 0, thread_count_ = 0;

@@ -374,10 +374,19 @@ OwnLine find_own_line(const Location& where) {
   OwnLine own{file_name(where.file) + ":" + std::to_string(where.line), {}};
   // A wrapper that forwards its caller's location is skipped, so that the report names the caller.
   bool is_found = where.line && where.file[0] == '/' && is_own(where.file), is_inside = is_found;
-  if (is_found) own.operands = operands_in(statement_at(where.file, where.line));
+  const std::string of_operation = own.place;
+  const auto take_operands = [&](const std::string& path, unsigned line, bool is_innermost) {
+    own.statement = statement_at(path, line);
+    own.operands = operands_in(own.statement);
+    own.is_direct = is_innermost;
+  };
+  if (is_found) take_operands(where.file, where.line, /*is_innermost=*/true);
   for (const void* const return_address : {where.call, where.outer_call}) {
     const std::vector<std::string> lines = lines_of_call(return_address);
+    bool is_innermost = !where.line && return_address == where.call;
     for (size_t i = 1; i < lines.size(); i += 2) {
+      // A function of CUDA's, as one that converts a number, takes what the line reads by its value.
+      is_innermost = is_innermost && (is_own(lines[i]) || is_machinery(lines[i]));
       if (!is_own(lines[i])) continue;
       const auto [path, number] = path_and_line(lines[i]);
       const std::string place = file_name(path) + ":" + std::to_string(number);
@@ -386,7 +395,9 @@ OwnLine find_own_line(const Location& where) {
       own.caller = place;
       if (!is_found) own.place = own.caller;
       is_found = true;
-      if (own.operands.empty()) own.operands = operands_in(statement_at(path, number));
+      if (own.operands.empty())
+        take_operands(path, number, is_innermost || (where.line && place == of_operation));
+      is_innermost = false;
     }
   }
   if (own.caller == own.place) own.caller.clear();

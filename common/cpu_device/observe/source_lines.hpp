@@ -51,6 +51,10 @@ struct OwnLine {
   /// those of the line that calls it.
   std::vector<std::string> operands;
   std::string caller = {};  ///< the outermost such line, where `place` is another
+  /// The operands are those of the line that accesses memory, not of one that calls it; and that line as a
+  /// whole.
+  bool is_direct = false;
+  std::string statement = {};
 };
 /// The innermost such line of the calls to an operation; where there is none, or no debug information, the
 /// line that calls the operation.

@@ -24,6 +24,7 @@ class OutputMatrix {
   /// Renews the poison and both canaries.
   void poison();
   __nv_bfloat16* data() { return buffer_.data() + kCanary; }
+  const __nv_bfloat16* data() const { return buffer_.data() + kCanary; }
   std::vector<__nv_bfloat16> download() const;
   /// Empty, or which element outside of C was overwritten.
   std::string canary_complaint() const;

@@ -35,6 +35,8 @@ class WrongElements {
   bool is_wrong(int64_t row, int64_t column) const {
     return is_wrong_[static_cast<size_t>(row * reference_.shape.n + column)];
   }
+  /// Were all wrong elements never written, and all rows compared?
+  bool are_all_unwritten() const { return count_ && unwritten_count_ == count_ && !reference_.sampled(); }
   /// One sentence or a few: the tiles of 64 x 64 with wrong elements, what these leave out, and how many of
   /// them are NaN.
   std::string describe() const;

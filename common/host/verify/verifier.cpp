@@ -4,10 +4,12 @@
 
 #include <fmt/core.h>
 #include <cstdint>
+#include <optional>
 
 #include "common/host/problem/bf16.hpp"
 #include "common/host/problem/fill.hpp"
 #include "common/host/verify/explanation.hpp"
+#include "common/host/verify/launch_grid.hpp"
 
 namespace ladder {
 namespace {
@@ -43,6 +45,34 @@ std::string Verifier::explain_nan(const WrongElements& wrong) const {
       "no product was ever started, as the kernel has done for other shapes: is the number of K tiles 0 for "
       "K = {}? It must be rounded up",
       shape_.k);
+}
+
+/// Which blocks or threads are missing, where the launch tells.
+std::string Verifier::explain_launch(const WrongElements& wrong) const {
+  if (!wrong.nan_count()) return "";
+  // Threads that are missing have left something out in each tile.
+  const bool is_all_nan = wrong.nan_count() == wrong.count();
+  if (const std::string text = is_all_nan && work_.explain_block ? work_.explain_block() : ""; !text.empty())
+    return text;
+  if (!work_.find_writer || !work_.launched_at || !work_.grid[0]) return "";
+  const auto writer_of = [&](int row, int column) -> std::optional<BlockIndex> {
+    unsigned block[3];
+    if (!work_.find_writer(c_.data() + size_t(row) * shape_.n + column, block)) return {};
+    return BlockIndex{block[0], block[1], block[2]};
+  };
+  return explain_by_grid(wrong, shape_, {work_.grid[0], work_.grid[1], work_.grid[2], work_.launched_at()},
+                         writer_of);
+}
+
+/// An access that leaves the array which its line names, and missing blocks or threads, come before what else
+/// is seen.
+Explain Verifier::with_causes_in_launch(Explain explain) const {
+  return [this, explain](const WrongElements& wrong) {
+    std::string text = work_.left_array ? work_.left_array() : "";
+    if (text.empty()) text = explain_launch(wrong);
+    const std::string other = explain(wrong);
+    return text + (text.empty() || other.empty() ? "" : "; ") + other;
+  };
 }
 
 /// A block that ended with filled slots for which nobody waited, as none has in a right run.
@@ -122,11 +152,12 @@ Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue&
   const std::string complaint = run(problem, multiply, context);
   if (!complaint.empty()) return {complaint, problem.products.front().sampled(), 0};
   if (epilogue.apply)
-    return with_innocent_reads(
-        compare_exact(finished(problem, epilogue), c_.download(), context, explain_only_nan));
+    return with_innocent_reads(compare_exact(finished(problem, epilogue), c_.download(), context,
+                                             with_causes_in_launch(explain_only_nan)));
   const Reference& product = problem.products.front();
   return with_innocent_reads(
-      compare_exact(product, c_.download(), context, explain_product_of(problem, /*is_exact=*/true)));
+      compare_exact(product, c_.download(), context,
+                    with_causes_in_launch(explain_product_of(problem, /*is_exact=*/true))));
 }
 
 Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
@@ -155,8 +186,8 @@ Verdict Verifier::check_normal(const Multiply& multiply, const ReferenceEpilogue
   const std::string complaint = run(*normal_, multiply, context);
   if (!complaint.empty()) return {complaint, normal_->products.front().sampled(), 0};
   const auto judge = [&](const Reference& reference, const Explain& explain) {
-    return with_innocent_reads(
-        compare_close(reference, c_.download(), context, /*slack=*/0, epilogue.roundings, explain));
+    return with_innocent_reads(compare_close(reference, c_.download(), context, /*slack=*/0,
+                                             epilogue.roundings, with_causes_in_launch(explain)));
   };
   const auto explain_only_nan = [this](const WrongElements& wrong) { return explain_nan(wrong); };
   return epilogue.apply ? judge(finished(*normal_, epilogue), explain_only_nan)

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <set>
 #include <sstream>
 
 #include "common/cpu_device/kernel/from_source/launch_bounds.hpp"
@@ -167,6 +168,52 @@ bool find_cluster_dims(const void* function, Dim3& cluster) {
     cluster = {record.x, record.y, record.z};
   }
   return agrees > 0;
+}
+
+unsigned threads_in_launch_bounds(const void* function) {
+  const Unobserved unobserved;
+  if (!function) return 0;
+  const KernelDeclaration& declaration = declaration_of(function);
+  if (!declaration.is_known) return 0;
+  std::set<unsigned> threads;
+  size_t agrees = 1;
+  for (const LaunchBoundsRecord& record : launch_bounds_records()) {
+    const size_t length = common_end(declaration.file, record.file);
+    if (length < agrees || record.line < declaration.first_line || record.line > declaration.last_line)
+      continue;
+    if (length > agrees) threads.clear();
+    agrees = length;
+    threads.insert(record.threads);
+  }
+  return threads.size() == 1 ? *threads.begin() : 0;
+}
+
+std::string line_that_reads(const void* function, const std::string& built_in) {
+  const Unobserved unobserved;
+  if (!function) return "";
+  const KernelDeclaration& declaration = declaration_of(function);
+  if (!declaration.is_known || !declaration.last_line) return "";
+  std::ifstream file(declaration.file);
+  std::ostringstream text;
+  text << file.rdbuf();
+  const std::string source = without_comments(text.str());
+  unsigned number = 0;
+  int depth = 0;
+  bool has_begun = false;
+  for (size_t at = 0; at < source.size(); ++number) {
+    const size_t end = std::min(source.find('\n', at), source.size());
+    const std::string line = source.substr(at, end - at);
+    at = end + 1;
+    if (number + 1 < declaration.last_line) continue;
+    if (has_begun && line.find(built_in) != line.npos)
+      return declaration.file.substr(declaration.file.rfind('/') + 1) + ":" + std::to_string(number + 1);
+    for (const char c : line) {
+      depth += (c == '{') - (c == '}');
+      has_begun |= c == '{';
+      if (has_begun && depth == 0) return "";
+    }
+  }
+  return "";
 }
 
 unsigned blocks_in_launch_bounds(const void* function, unsigned threads) {

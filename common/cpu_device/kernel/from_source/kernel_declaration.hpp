@@ -29,6 +29,13 @@ bool find_cluster_dims(const void* function, Dim3& cluster);
 /// True of a kernel that is not known.
 bool has_launch_bounds(const void* function);
 
+/// The threads of a block that __launch_bounds__ names; 0 where it names none, or instances of a template
+/// differ.
+unsigned threads_in_launch_bounds(const void* function);
+/// "gemm.cuh:34": the first line of the kernel's own body that reads this, "threadIdx.y" for example; or
+/// nothing.
+std::string line_that_reads(const void* function, const std::string& built_in);
+
 /// For tests: what is declared around line `line` of a source.
 KernelDeclaration read_declaration(const std::string& source, unsigned line);
 

@@ -110,6 +110,7 @@ void SharedLayout::name_storage(NameOfByte storage, Location where) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (storage_ && storage_ != storage) is_dynamic_ambiguous_ = true;
   storage_at_ = where;
+  storage_name_.clear();
   storage_ = storage;
 }
 
@@ -132,7 +133,9 @@ std::string SharedLayout::name_of(size_t offset) {
     alignas(kDynamicAlignment) static const std::byte base[1] = {};
     std::string member;
     storage(base, offset, member);
-    return member.empty() ? "" : name_of_storage(storage_at_) + member;
+    if (member.empty()) return "";
+    if (storage_name_.empty()) storage_name_ = name_of_storage(storage_at_);
+    return storage_name_ + member;
   }
   if (!dynamic_) return "";
   return print("%s[%zu]", dynamic_->name, offset / dynamic_->bytes);

@@ -81,6 +81,7 @@ class SharedLayout {
   bool is_dynamic_ambiguous_ = false;  ///< several names for it
   std::atomic<NameOfByte> storage_ = nullptr;
   Location storage_at_;
+  std::string storage_name_;  ///< "smem", once it was needed
 };
 
 }  // namespace cpu_device

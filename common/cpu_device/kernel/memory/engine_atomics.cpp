@@ -5,6 +5,7 @@
 #include "common/cpu_device/kernel/engine.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/instructions.hpp"
+#include "common/cpu_device/kernel/reports/launch_shape.hpp"
 
 namespace cpu_device {
 namespace {
@@ -87,7 +88,8 @@ void check_order_in_grid(Thread& thread, const void* address, size_t bytes, bool
   if (!cluster.grid_order() || cluster.failed() || bytes == 0) return;
   const std::string race = cluster.grid_order()->access(
       *cluster.races(), who(thread), static_cast<const std::byte*>(address), bytes, write, kind, place);
-  if (!race.empty()) cluster.record_failure(&thread, race, {});
+  if (!race.empty())
+    cluster.record_failure(&thread, write ? with_flat_block(cluster.kernel(), race) : race, {});
 }
 
 }  // namespace

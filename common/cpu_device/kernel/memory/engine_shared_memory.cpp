@@ -10,7 +10,10 @@
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/kernel/from_source/shared_variables.hpp"
+#include "common/cpu_device/kernel/reports/array_bounds.hpp"
+#include "common/cpu_device/kernel/reports/launch_shape.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
+#include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
 
 namespace cpu_device {
@@ -18,11 +21,27 @@ namespace {
 
 constexpr size_t kAlignment = 1024;
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define LADDER_HAS_OWN_GUARDS
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(LADDER_HAS_OWN_GUARDS)
+constexpr size_t kGuardBytes = 0;  // it has guards of its own
+#else
+constexpr size_t kGuardBytes = kSharedGuardBytes;
+#endif
+static_assert(kGuardBytes % kAlignment == 0);
+
 std::byte* allocate(size_t bytes) {
   if (!bytes) return nullptr;
   void* memory = nullptr;
-  if (posix_memalign(&memory, kAlignment, bytes)) throw std::bad_alloc();
-  return static_cast<std::byte*>(memory);
+  if (posix_memalign(&memory, kAlignment, bytes + 2 * kGuardBytes)) throw std::bad_alloc();
+  return static_cast<std::byte*>(memory) + kGuardBytes;
+}
+
+void release(std::byte* memory) {
+  if (memory) std::free(memory - kGuardBytes);
 }
 
 }  // namespace
@@ -31,8 +50,8 @@ SharedMemory::SharedMemory(size_t bytes, size_t capacity)
     : bytes_(bytes), capacity_(capacity), generic_(allocate(capacity)), async_(allocate(capacity)) {}
 
 SharedMemory::~SharedMemory() {
-  std::free(generic_);
-  std::free(async_);
+  release(generic_);
+  release(async_);
 }
 
 void SharedMemory::poison() {
@@ -194,6 +213,28 @@ void report_overrun_in_shared_memory(size_t offset, size_t bytes, bool write, co
                              cluster.layout().describe_overrun(offset, bytes) + "\n  at " +
                              describe_call_site(reinterpret_cast<uintptr_t>(return_address)),
                          {});
+}
+
+void report_access_beyond_block(std::ptrdiff_t offset, size_t bytes, bool write, const void* return_address) {
+  Cluster& cluster = current_thread->cluster;
+  if (cluster.failed()) return;
+  const size_t size = current_thread->block->shared.capacity();
+  const auto behind = offset - static_cast<std::ptrdiff_t>(size);
+  const OwnLine line = own_line({"", 0, return_address, nullptr});
+  cluster.record_failure(
+      current_thread,
+      with_flat_block(
+          cluster.kernel(),
+          print("a %s of %zu bytes ", write ? "store" : "load", bytes) +
+              (offset < 0
+                   ? print("lies %td bytes before the block's %zu bytes of shared memory", -offset, size)
+               : behind >= 0
+                   ? print("lies %td bytes behind the end of the block's %zu bytes of shared memory", behind,
+                           size)
+                   : print("reaches over the end of the block's %zu bytes of shared memory", size)) +
+              explain_beyond_block(cluster.layout(), cluster.layout().end(), line, write, offset) +
+              "\n  at " + describe_call_site(reinterpret_cast<uintptr_t>(return_address))),
+      {});
 }
 
 uint32_t shared_address(const void* pointer, Location where) {

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "common/cpu_device/kernel/from_source/kernel_declaration.hpp"
+#include "common/cpu_device/kernel/reports/launch_shape.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/kernel/synchronisation/engine_warp.hpp"
 
@@ -43,10 +44,16 @@ void check_change(Thread& thread, unsigned count, bool increase, Location where)
     cluster.fail(thread, print("%s %u: it takes multiples of 8 from 24 to 256", what, count), where);
   }
   if ((warp.index / kWarpgroupWarps + 1) * kWarpgroupThreads > block.ids.threads) {
-    cluster.fail(thread, print("%s: the warpgroup of this thread has fewer than 128 threads", what), where);
+    cluster.fail(thread,
+                 with_few_threads(cluster.kernel(),
+                                  print("%s: the warpgroup of this thread has fewer than 128 threads", what)),
+                 where);
   }
   if (increase ? count < warp.registers : count > warp.registers) {
-    cluster.fail(thread, print("%s %u: the thread has %u registers", what, count, warp.registers), where);
+    cluster.fail(thread,
+                 with_few_threads(cluster.kernel(),
+                                  print("%s %u: the thread has %u registers", what, count, warp.registers)),
+                 where);
   }
   if (increase && !can_ever_be_granted(block, count)) {
     std::string rule =

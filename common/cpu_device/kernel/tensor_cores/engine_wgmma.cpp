@@ -14,6 +14,7 @@
 #include "common/cpu_device/base/unwritten.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/engine_shared_memory.hpp"
+#include "common/cpu_device/kernel/reports/launch_shape.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
 
 namespace cpu_device {
@@ -567,7 +568,10 @@ void wgmma(const Wgmma& what, void* const* sums, bool is_kept, Location where) {
   Cluster& cluster = thread.cluster;
   Block& block = *thread.block;
   if (thread.ids.rank / kWarpgroupThreads * kWarpgroupThreads + kWarpgroupThreads > block.ids.threads) {
-    cluster.fail(thread, "wgmma: the warpgroup of this thread has fewer than 128 threads", where);
+    cluster.fail(
+        thread,
+        with_few_threads(cluster.kernel(), "wgmma: the warpgroup of this thread has fewer than 128 threads"),
+        where);
   }
   Accumulator& accumulator = accumulator_at(thread, sums, what.columns / (what.half_sums ? 4 : 2));
   if (!accumulator.in_flight) take(thread, accumulator, what, where);
