@@ -14,8 +14,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
@@ -44,6 +46,8 @@ struct MovedTiles {
   std::map<const std::byte*, std::map<int, int>> loaded_columns;
   std::vector<Location> staged_at;      ///< calls of stmatrix, each line once
   std::vector<Location> multiplied_at;  ///< likewise, of wgmma
+  /// By a warpgroup's number in its block: where its products took A and B, both from shared memory.
+  std::map<unsigned, std::set<std::pair<uint64_t, uint64_t>>> operands;
   /// The first block, by its number, that has ended with slots for which nobody waited: a sentence, and the
   /// number.
   std::string unread_fills;
@@ -55,6 +59,11 @@ struct MovedTiles {
   }
   void note_staging(const Location& where) { note_once(staged_at, where); }
   void note_product(const Location& where) { note_once(multiplied_at, where); }
+  void note_operands(unsigned warpgroup, uint64_t a, uint64_t b) {
+    std::set<std::pair<uint64_t, uint64_t>>& known = operands[warpgroup];
+    constexpr size_t kMost = 256;  // a ring has fewer steps of K
+    if (known.size() < kMost) known.insert({a, b});
+  }
   void note_unread_fills(uint64_t block, const std::string& text) {
     if (text.empty() || (!unread_fills.empty() && of_block <= block)) return;
     unread_fills = text;
@@ -65,6 +74,8 @@ struct MovedTiles {
       for (const auto& [column, columns] : boxes) note_load(tensor, column, columns);
     for (const Location& where : other.staged_at) note_staging(where);
     for (const Location& where : other.multiplied_at) note_product(where);
+    for (const auto& [warpgroup, places] : other.operands)
+      operands[warpgroup].insert(places.begin(), places.end());
     note_unread_fills(other.of_block, other.unread_fills);
   }
 

@@ -98,6 +98,13 @@ std::string describe_products() {
   return all.empty() ? "" : is_one ? "wgmma at " + to_string(all[0]) : "wgmma";
 }
 
+bool warpgroups_share_operands() {
+  const auto& all = moved_tiles_taken.operands;
+  return all.size() > 1 && std::all_of(all.begin(), all.end(), [&](const auto& of_warpgroup) {
+           return of_warpgroup.second == all.begin()->second;
+         });
+}
+
 std::string unread_fills() { return moved_tiles_taken.unread_fills; }
 
 bool has_loaded_columns(const void* matrix, int columns) {
@@ -297,6 +304,7 @@ WorkOfKernels take_work_of_kernels() {
           describe_staging,
           has_loaded_columns,
           describe_products,
+          warpgroups_share_operands,
           unread_fills};
 }
 

@@ -35,6 +35,10 @@ class WrongElements {
   bool is_wrong(int64_t row, int64_t column) const {
     return is_wrong_[static_cast<size_t>(row * reference_.shape.n + column)];
   }
+  /// Of C's elements in the order of memory, if all rows were compared: whether this one was never written.
+  bool is_unwritten(int64_t at) const;
+  /// What it holds, which is `right` unless it is wrong.
+  float got(int64_t at, float right) const;
   /// One sentence or a few: the tiles of 64 x 64 with wrong elements, what these leave out, and how many of
   /// them are NaN.
   std::string describe() const;

@@ -270,6 +270,9 @@ void execute(Cluster& cluster, Block& block, Warpgroup& warpgroup, WgmmaOperatio
   {
     const Unobserved unobserved;
     cluster.moved_tiles().note_product(operation.where);
+    if (!what.a_in_registers)
+      cluster.moved_tiles().note_operands(static_cast<unsigned>(&warpgroup - block.warpgroups.data()), what.a,
+                                          what.b);
   }
   if (!what.a_in_registers)
     cluster.accesses().bulk_access(Space::shared, 0, sizeof(uint16_t) * kTileM * kTileK, /*write=*/false);
