@@ -46,8 +46,9 @@ struct MovedTiles {
   std::map<const std::byte*, std::map<int, int>> loaded_columns;
   std::vector<Location> staged_at;      ///< calls of stmatrix, each line once
   std::vector<Location> multiplied_at;  ///< likewise, of wgmma
-  /// By a warpgroup's number in its block: where its products took A and B, both from shared memory.
-  std::map<unsigned, std::set<std::pair<uint64_t, uint64_t>>> operands;
+  /// Blocks that have ended: in some all of several warpgroups have taken A and B of wgmma from the same
+  /// places in shared memory; in some they have not.
+  bool shares_operands = false, has_operands_apart = false;
   /// The first block, by its number, that has ended with slots for which nobody waited: a sentence, and the
   /// number.
   std::string unread_fills;
@@ -59,10 +60,13 @@ struct MovedTiles {
   }
   void note_staging(const Location& where) { note_once(staged_at, where); }
   void note_product(const Location& where) { note_once(multiplied_at, where); }
-  void note_operands(unsigned warpgroup, uint64_t a, uint64_t b) {
-    std::set<std::pair<uint64_t, uint64_t>>& known = operands[warpgroup];
-    constexpr size_t kMost = 256;  // a ring has fewer steps of K
-    if (known.size() < kMost) known.insert({a, b});
+  void note_operands(const OperandPlaces& of_warpgroups) {
+    if (of_warpgroups.empty()) return;
+    const auto& first = of_warpgroups.begin()->second;
+    const bool is_shared =
+        of_warpgroups.size() > 1 && std::all_of(of_warpgroups.begin(), of_warpgroups.end(),
+                                                [&](const auto& one) { return one.second == first; });
+    (is_shared ? shares_operands : has_operands_apart) = true;
   }
   void note_unread_fills(uint64_t block, const std::string& text) {
     if (text.empty() || (!unread_fills.empty() && of_block <= block)) return;
@@ -74,8 +78,8 @@ struct MovedTiles {
       for (const auto& [column, columns] : boxes) note_load(tensor, column, columns);
     for (const Location& where : other.staged_at) note_staging(where);
     for (const Location& where : other.multiplied_at) note_product(where);
-    for (const auto& [warpgroup, places] : other.operands)
-      operands[warpgroup].insert(places.begin(), places.end());
+    shares_operands |= other.shares_operands;
+    has_operands_apart |= other.has_operands_apart;
     note_unread_fills(other.of_block, other.unread_fills);
   }
 

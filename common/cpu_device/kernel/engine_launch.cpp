@@ -99,10 +99,7 @@ std::string describe_products() {
 }
 
 bool warpgroups_share_operands() {
-  const auto& all = moved_tiles_taken.operands;
-  return all.size() > 1 && std::all_of(all.begin(), all.end(), [&](const auto& of_warpgroup) {
-           return of_warpgroup.second == all.begin()->second;
-         });
+  return moved_tiles_taken.shares_operands && !moved_tiles_taken.has_operands_apart;
 }
 
 std::string unread_fills() { return moved_tiles_taken.unread_fills; }
