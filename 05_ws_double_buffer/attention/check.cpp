@@ -139,7 +139,7 @@ std::string Checker::complaint(const std::function<void(const Attention&)>& laun
       counts.push_back(fmt::format("{} {}are NaN or infinite", infinite, unwritten ? "" : "elements of O "));
     complaint = fmt::format("{}; the first is {}", ladder::join(counts, ", and "),
                             place(int64_t(first / kDim), int64_t(first % kDim)));
-    if (unwritten) return complaint;
+    if (unwritten) return complaint + "\n  " + describe_unwritten(arguments(), o);
   }
   double errors = 0, values = 0;
   size_t wrong = 0;

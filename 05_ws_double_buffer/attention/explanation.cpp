@@ -17,6 +17,7 @@
 #include "common/host/base/parallel.hpp"
 #include "common/host/base/text.hpp"
 #include "common/host/problem/bf16.hpp"
+#include "common/host/verify/output_matrix.hpp"
 #include "common/host/verify/verdict.hpp"
 
 namespace lesson05::attention {
@@ -82,6 +83,7 @@ struct Mistake {
   int64_t later_keys = 0;          ///< that a query of a causal problem sees
   int64_t keys_at_end = 0;         ///< more than there are
   int64_t query_shift = 0;
+  bool exchanges_warpgroups = false;                      ///< each takes the rows of Q of the other
   std::function<int64_t(const Query&)> q_head = nullptr;  ///< none: the right one
   Panels q_panels = Panels::kRight, k_panels = Panels::kRight, v_panels = Panels::kRight;
   int64_t tile_rows = 0;                                  ///< of Q, for Panels::kNextRow and kSecondOfNextRow
@@ -180,8 +182,9 @@ Computed compute(const Attention& p, int64_t row, const Mistake& mistake) {
   const int64_t head = row / p.length, query = row % p.length;
   const Query me{head, head / (p.heads / p.kv_heads), last_block_of(p, query)};
   Computed result;
-  const int64_t query_read = query + mistake.query_shift;
-  if (query_read < 0 || query_read >= p.length) return result;
+  const int64_t query_read =
+      mistake.exchanges_warpgroups ? query ^ kWarpgroupRows : query + mistake.query_shift;
+  if (!mistake.exchanges_warpgroups && (query_read < 0 || query_read >= p.length)) return result;
   if (mistake.q_panels == Panels::kSecondOfNextRow && (query_read + 1) % mistake.tile_rows == 0)
     result.is_known = false;
   const Row q = with_panels(mistake.q_panels, query_read, mistake.tile_rows, [&](int64_t at) {
@@ -259,6 +262,10 @@ class Mistakes {
     for (const int64_t by : {-kTileRows, -kWarpgroupRows, kWarpgroupRows, kTileRows})
       add(fmt::format("rows of O come from the rows of Q {} {}", std::abs(by), by < 0 ? "above" : "below"))
           .query_shift = by;
+    add("of every 128 rows of O, the first 64 come from the last 64 of Q, and the last from the first: do "
+        "two "
+        "warpgroups take each other's rows, where Q is multiplied or where O is stored?")
+        .exchanges_warpgroups = true;
   }
   const std::vector<Mistake>& list() const { return list_; }
 
@@ -526,8 +533,9 @@ class Mistakes {
   std::vector<Mistake> list_;
 };
 
-/// Which of the rows that were compared are wrong.
-std::string describe_wrong(const Attention& p, const std::vector<ComparedRow>& rows) {
+/// Which of the rows that were compared are wrong; `are` says what that is.
+std::string describe_wrong(const Attention& p, const std::vector<ComparedRow>& rows,
+                           const char* are = "are wrong") {
   std::set<int64_t> heads, right_heads;
   int64_t first = p.length, last = -1, lower = 0, upper = 0, wrong = 0;
   for (const ComparedRow& row : rows) {
@@ -537,9 +545,9 @@ std::string describe_wrong(const Attention& p, const std::vector<ComparedRow>& r
     first = std::min(first, query), last = std::max(last, query), ++wrong;
     ++(query % kTileRows < kWarpgroupRows ? upper : lower);
   }
-  if (wrong == int64_t(rows.size())) return "all rows are wrong";
+  if (wrong == int64_t(rows.size())) return fmt::format("all rows {}", are);
   std::string text =
-      fmt::format("{} of {} rows are wrong, the first is {}, the last {}", wrong, rows.size(), first, last);
+      fmt::format("{} of {} rows {}, the first is {}, the last {}", wrong, rows.size(), are, first, last);
   if (!lower && last >= kTileRows) text += ", all in the first 64 of each 128: those of the first warpgroup";
   if (!upper) text += ", all in the last 64 of each 128: those of the second warpgroup";
   std::vector<std::string> names;
@@ -577,6 +585,41 @@ double rounding_of(double absolute_sum, double value) {
   constexpr double kRounding = 1.0 / 256;  // to bf16: the part of a value by which this changes it, at most
   constexpr double kOfFp32 = 1.0 / 8;  // exponentials and sums, as a part of what rounding the weights costs
   return kRounding * ((1 + kOfFp32) * absolute_sum + std::abs(value));  // each weight, and the result
+}
+
+std::string describe_unwritten(const Attention& p, const std::vector<__nv_bfloat16>& o) {
+  const auto is_unwritten = [&](int64_t row, int64_t d) {
+    return ladder::bf16_bits(o[row * kDim + d]) == ladder::kPoisonBits;
+  };
+  std::vector<ComparedRow> rows;
+  std::set<int64_t> dimensions;  // that are missing where a row is not missing as a whole
+  bool misses_whole_rows = false, misses_the_same = true;
+  for (int64_t row = 0; row < int64_t(o.size()) / kDim; ++row) {
+    std::set<int64_t> missing;
+    for (int64_t d = 0; d < kDim; ++d)
+      if (is_unwritten(row, d)) missing.insert(d);
+    const bool is_whole = missing.size() == size_t(kDim);
+    rows.push_back({row, is_whole});
+    misses_whole_rows |= is_whole;
+    if (missing.empty() || is_whole) continue;
+    misses_the_same &= dimensions.empty() || dimensions == missing;
+    dimensions.insert(missing.begin(), missing.end());
+  }
+  std::vector<std::string> said;
+  if (misses_whole_rows) {
+    said.push_back(describe_wrong(p, rows, "were never written"));
+    // Where the others of each tile all are there.
+    const bool are_all = std::all_of(rows.begin(), rows.end(), [&](const ComparedRow& row) {
+      return row.is_wrong == (row.row % p.length % kTileRows >= kWarpgroupRows);
+    });
+    if (are_all && p.length > kWarpgroupRows)
+      said.back() += ", and no other row is missing: do both warpgroups store the rows of the first one?";
+  }
+  if (!dimensions.empty())
+    said.push_back(
+        fmt::format("{} rows lack {}dimensions from {} to {}", misses_whole_rows ? "other" : "some",
+                    misses_the_same ? "the " : "some of the ", *dimensions.begin(), *dimensions.rbegin()));
+  return ladder::join(said, "; ");
 }
 
 std::string explain(const Attention& p, const std::vector<__nv_bfloat16>& o,

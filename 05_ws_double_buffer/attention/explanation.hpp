@@ -25,4 +25,7 @@ double rounding_of(double absolute_sum, double value);
 std::string explain(const Attention& p, const std::vector<__nv_bfloat16>& o,
                     const std::vector<ComparedRow>& rows);
 
+/// Which rows of O were never written, and which dimensions of others; some must be.
+std::string describe_unwritten(const Attention& p, const std::vector<__nv_bfloat16>& o);
+
 }  // namespace lesson05::attention

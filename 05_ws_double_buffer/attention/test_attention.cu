@@ -201,12 +201,56 @@ TEST_CASE("attention: the checker sees what is wrong, and where") {
   CHECK(launched_with([](Attention&) {}) == "");
   CHECK_THAT(launched_with([](Attention& p) { p.causal = false; }), ContainsSubstring("elements are wrong"));
   CHECK_THAT(launched_with([](Attention& p) { p.kv_heads = 1; }), ContainsSubstring("O[batch 0][head 1]"));
-  CHECK_THAT(launched_with([](Attention& p) { p.batch = 1; }),
-             ContainsSubstring("38400 elements of O were never written"));
+  CHECK_THAT(
+      launched_with([](Attention& p) { p.batch = 1; }),
+      ContainsSubstring("38400 elements of O were never written; the first is O[batch 1][head 0][0][0]\n  "
+                        "300 of 600 rows were never written, the first is 0, the last 149, all of head 2, "
+                        "3"));
   CHECK_THAT(launched_with([](Attention& p) { p.batch = 1, p.o += 2 * 150 * kDim; }),
              ContainsSubstring("the first is O[batch 0][head 0][0][0]"));
   CHECK_THAT(launched_with([](Attention& p) { p.o += 8; }),
              ContainsSubstring("memory after C was overwritten"));
+}
+
+TEST_CASE(
+    "attention: rows and dimensions of O that were never written are placed, and warpgroups asked about") {
+  skip_unless_runnable();
+  const Step& step = steps().front();
+  const auto said_without = [&](int length, const std::function<bool(int64_t row, int d)>& is_missing) {
+    return said_of({1, 1, 1, length, false}, [&](Attention p) {
+      const std::vector<__nv_bfloat16> before = ladder::download(p.o, size_t(length) * kDim);
+      step.launch(p, nullptr);
+      CUDA_CHECK(cudaDeviceSynchronize());
+      std::vector<__nv_bfloat16> o = ladder::download(p.o, before.size());
+      for (size_t i = 0; i < o.size(); ++i)
+        if (is_missing(int64_t(i) / kDim, int(i % kDim))) o[i] = before[i];
+      CUDA_CHECK(cudaMemcpy(p.o, o.data(), o.size() * sizeof o[0], cudaMemcpyHostToDevice));
+    });
+  };
+  CHECK_THAT(
+      said_without(300, [](int64_t row, int) { return row % 128 >= 64; }),
+      ContainsSubstring("\n  128 of 300 rows were never written, the first is 64, the last 255, all in the "
+                        "last 64 of each 128: those of the second warpgroup, and no other row is missing: "
+                        "do both warpgroups store the rows of the first one?"));
+  CHECK_THAT(said_without(300, [](int64_t row, int) { return row % 128 >= 64 && row != 70; }),
+             !ContainsSubstring("do both warpgroups"));
+  CHECK_THAT(said_without(150, [](int64_t, int d) { return d >= 64; }),
+             ContainsSubstring("\n  some rows lack the dimensions from 64 to 127"));
+  CHECK_THAT(said_without(150, [](int64_t row, int d) { return row == 149 || (row == 3 && d == 5); }),
+             ContainsSubstring("other rows lack "
+                               "the dimensions from 5 to 5"));
+  // Each warpgroup has the other's rows: without a mask O's are those of Q.
+  CHECK_THAT(
+      said_of({1, 1, 1, 128, false},
+              [&](Attention p) {
+                step.launch(p, nullptr);
+                CUDA_CHECK(cudaDeviceSynchronize());
+                std::vector<__nv_bfloat16> o = ladder::download(p.o, size_t{128} * kDim);
+                std::rotate(o.begin(), o.begin() + o.size() / 2, o.end());
+                CUDA_CHECK(cudaMemcpy(p.o, o.data(), o.size() * sizeof o[0], cudaMemcpyHostToDevice));
+              }),
+      ContainsSubstring("\n  of every 128 rows of O, the first 64 come from the last 64 of Q, and the last "
+                        "from the first: do two warpgroups take each other's rows"));
 }
 
 namespace attention_test {

@@ -164,8 +164,8 @@ TEST_CASE("Tiles of which rows and columns are exchanged are asked about where j
   CHECK_THAT(complaint_from(256), ContainsSubstring(question));  // 2 tiles of 128 columns, as of rows
   CHECK_THAT(complaint_from(256), !ContainsSubstring("partly filled"));
   CHECK_THAT(complaint_from(384), !ContainsSubstring(question));
-  CHECK_THAT(complaint_from(512), ContainsSubstring("partly filled tile?"));
-  CHECK_THAT(complaint_from(512), !ContainsSubstring(question));
+  // 2 tiles of 256 columns, as of 128 rows.
+  CHECK_THAT(complaint_from(512), ContainsSubstring("partly filled tile? Or, as those before are as many"));
   // Both leave out the same of two tiles, the second partly filled, beside one.
   std::vector<__nv_bfloat16> c(40 * 136, ladder::to_bf16(1));
   for (int i = 0; i < 40 * 136; ++i)
@@ -423,9 +423,9 @@ TEST_CASE("A tile of C that holds another one is named, and what can be off is t
           "column that tells one piece of a tile from the next is off where the sums are staged "
           "or stored, or where B is loaded; "));
   // Each holds what the other must: stored to the wrong place, perhaps.
-  CHECK_THAT(complaint([](int row, int column) { return std::pair(row, column ^ 64); }),
-             ContainsSubstring(": the rows are right: the column is off where B is loaded or multiplied, or "
-                               "where the sums are staged or stored, or a staging tile"));
+  CHECK_THAT(
+      complaint([](int row, int column) { return std::pair(row, column ^ 64); }),
+      ContainsSubstring("exchanged where B is loaded, or multiplied, or where sums are staged or stored?"));
   CHECK_THAT(complaint([](int row, int column) { return std::pair(row, column ^ 64); }),
              !ContainsSubstring("both places hold it"));
 }
@@ -581,6 +581,182 @@ TEST_CASE("Columns that repeat in each tile are named, and staging where all of 
             ", and all columns of B were loaded: is the column of a piece missing where sums are staged "
             "(gemm.cuh:87)?");
   CHECK(explained({false}) == fact + ": is the column of a piece missing where B is loaded or multiplied?");
+}
+
+TEST_CASE(
+    "Rows that repeat in each tile are named, and the descriptor where warpgroups took the same places") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto repeated = [](int tile, int piece, int taken) {
+    return [=](int row, int column) {
+      return std::pair(row / tile * tile + taken * piece + row % piece, column);
+    };
+  };
+  const std::string fact = "data seed 7)\n  of every 128 rows of C, each 64 hold what belongs to the ";
+  CHECK_THAT(
+      complaint_of_places(131, 72, repeated(128, 64, 0)),
+      ContainsSubstring(fact + "first 64: is the row that tells one piece from the next missing where A is "
+                               "loaded, or multiplied, or where sums are staged?; "));
+  CHECK_THAT(complaint_of_places(131, 72, repeated(128, 64, 1)), ContainsSubstring(fact + "last 64: is"));
+  CHECK_THAT(complaint_of_places(387, 72, repeated(256, 128, 0)),
+             ContainsSubstring("of every 256 rows of C, each 128 hold what belongs to the first 128: "));
+  // One tile alone, and another one that is wrong otherwise.
+  CHECK_THAT(complaint_of_places(128, 72, repeated(128, 64, 0)), !ContainsSubstring("of every"));
+  CHECK_THAT(complaint_of_places(131, 72,
+                                 [&](int row, int column) {
+                                   return row == 130 ? std::pair(0, column)
+                                                     : repeated(128, 64, 0)(row, column);
+                                 }),
+             !ContainsSubstring("of every 128 rows"));
+
+  ladder::Reference reference{{256, 64, 1}, {}, {}};
+  std::vector<__nv_bfloat16> a, b(64, ladder::to_bf16(1));
+  for (int row = 0; row < 256; ++row) {
+    reference.rows.push_back(row);
+    a.push_back(ladder::to_bf16(static_cast<float>(row % 250 - 125)));
+    reference.values.insert(reference.values.end(), 64, row % 250 - 125);
+  }
+  ladder::WrongElements wrong(reference);
+  for (int row = 0; row < 256; ++row)
+    for (int column = 0; column < 64 && row % 128 >= 64; ++column)
+      wrong.add(row, column, row % 250 - 125, a[static_cast<size_t>(row - 64)]);
+  ladder::MadeBy made_by;
+  made_by.multiplied_by = "wgmma at core.cuh:35";
+  made_by.warpgroups_share_operands = true;
+  CHECK(
+      ladder::explain(wrong, reference, /*is_exact=*/true, a, b, made_by) ==
+      "of every 128 rows of C, each 64 hold what belongs to the first 64, and all warpgroups of a block took "
+      "A "
+      "and B from the same places in shared memory: is the warpgroup's row missing in A's matrix descriptor "
+      "(wgmma at core.cuh:35)?");
+}
+
+TEST_CASE("Pieces of a tile that take each other's place are named, and a C that is moved as a whole") {
+  const auto exchanged = [](bool is_row, int piece) {
+    return complaint_of_places(131, 264, [=](int row, int column) {
+      return is_row ? std::pair(row ^ piece, column) : std::pair(row, column ^ piece);
+    });
+  };
+  CHECK_THAT(
+      exchanged(true, 64),
+      ContainsSubstring("data seed 7)\n  of every 128 rows of C, the first 64 hold what belongs to the "
+                        "others, and the others what belongs to the first: are two parts of a tile "
+                        "exchanged where A is loaded, or multiplied, or where sums are staged or stored?"));
+  CHECK_THAT(exchanged(false, 128), ContainsSubstring("of every 256 columns of C, the first 128 hold"));
+  CHECK_THAT(exchanged(false, 64), ContainsSubstring("exchanged where B is loaded"));
+  // The first tile alone.
+  CHECK_THAT(complaint_of_places(
+                 256, 64, [](int row, int column) { return std::pair(row < 128 ? row ^ 64 : row, column); }),
+             !ContainsSubstring("of every"));
+  CHECK_THAT(
+      complaint_of_places(200, 72, [](int row, int column) { return std::pair(row + 64, column); }),
+      ContainsSubstring("all of C holds what belongs 64 rows further down, and zeros where that lies outside "
+                        "C: is 64 added to, or missing in, the row where A is loaded or multiplied?"));
+  CHECK_THAT(complaint_of_places(512, 64,
+                                 [](int row, int column) {
+                                   const int t = row / 128;
+                                   return std::pair((t / 2 + t % 2) * 128 + row % 128, column);
+                                 }),
+             ContainsSubstring(
+                 "tile t of C, of 128 rows, holds what belongs to tile t / 2 + t % 2: where A is "
+                 "loaded, is the number of a pair of tiles not multiplied by 2, or are tiles of 256 rows "
+                 "taken from row 128 t?"));
+}
+
+TEST_CASE("A tile's number that is taken for its row is named where C has two tiles alone") {
+  const auto moved = [](int by) {
+    return complaint_of_places(
+        131, 72, [=](int row, int column) { return std::pair(row < 128 ? row : row - by, column); });
+  };
+  CHECK_THAT(moved(127),
+             ContainsSubstring("in tiles of 128 rows, tile t of C, at row 128 t, holds what begins at "
+                               "row t: is A loaded from row t there?"));
+  CHECK_THAT(moved(120), !ContainsSubstring("tile t of C"));
+  // The tile's column by the other width: zeros where that is outside.
+  CHECK_THAT(
+      complaint_of_places(
+          131, 520, [](int row, int column) { return std::pair(column / 256 * 256 + row % 128, column); }),
+      ContainsSubstring("in tiles of 128 x 256 elements, the tile of C at (i, j) holds the product of A's "
+                        "rows from 256 j on: is the tile's column taken for its row where A is loaded?"));
+}
+
+TEST_CASE("A C that is stored with another pitch is named, also where that leaves C") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto complaint = [](int rows, int columns, int pitch, bool spoils_one = false) {
+    return ladder::Verifier({rows, columns, 200}, 7)
+        .check_exact([=](const ladder::Gemm& gemm) {
+          const auto held = ladder::download(gemm.c, size_t(gemm.m) * gemm.n);
+          ladder::fake::multiply(gemm);
+          const auto right = ladder::download(gemm.c, held.size());
+          std::vector<__nv_bfloat16> c = held;
+          for (int row = 0; row < rows; ++row)
+            for (int column = 0; column < std::min(columns, pitch); ++column)
+              if (const size_t at = size_t(row) * pitch + column; at < c.size())
+                c[at] = right[size_t(row) * columns + column];
+          if (spoils_one) c[5] = ladder::to_bf16(99);
+          ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
+        })
+        .complaint;
+  };
+  const std::string fact = "element (i, j) of C was stored at element ";
+  CHECK_THAT(
+      complaint(70, 136, 128),
+      ContainsSubstring(fact + "128 i + j, and rows of C are N = 136 long: the pitch of C is 128 where sums "
+                               "are stored: is that the tile's width?; "));
+  CHECK_THAT(complaint(70, 136, 70),
+             ContainsSubstring("the pitch of C is 70 where sums are stored, and M is that"));
+  CHECK_THAT(complaint(70, 136, 200), ContainsSubstring("is 200 where sums are stored, and K is that"));
+  CHECK_THAT(complaint(70, 136, 144), ContainsSubstring("the pitch of C is 144 where sums are stored; "));
+  CHECK_THAT(complaint(70, 136, 128, true), !ContainsSubstring("pitch of C"));
+}
+
+TEST_CASE("Halves of K tiles that two loads exchange, take twice or take from other columns are named") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto of_b = [](const std::function<int(int k)>& instead) {
+    return complaint_of_terms([&](int, int, int k) -> Term { return {k, instead(k)}; });
+  };
+  // The same sums.
+  for (const auto& words :
+       {of_b([](int k) { return k ^ 32; }), complaint_of_terms([](int, int, int k) -> Term {
+          return {k ^ 32, k};
+        })})
+    CHECK_THAT(words,
+               ContainsSubstring("k = 0 to 31 of each K tile of A was multiplied by k = 32 to 63 of B's, "
+                                 "and the other way round: do two blocks, or two loads, bring each half of "
+                                 "a K tile, of A or of B, to the place of the other half?"));
+  CHECK_THAT(
+      of_b([](int k) { return k / 64 * 64 + (k / 64 % 2 ? 32 : 0) + k % 32; }),
+      ContainsSubstring("of every second K tile of B, rows 0 to 31 were taken for all 64, and of the others "
+                        "32 to 63: is the half that a block loads that of its part of K, not its own?"));
+  CHECK_THAT(of_b([](int k) { return k / 64 % 2 ? k : k ^ 32; }), !ContainsSubstring("the other way round"));
+
+  const auto panels = [](const std::function<bool(int k)>& is_other) {
+    return ladder::Verifier({96, 136, 296}, 7)
+        .check_exact([&](const ladder::Gemm& gemm) {
+          const auto a = ladder::download(gemm.a, size_t(gemm.m) * gemm.k);
+          const auto b = ladder::download(gemm.b, size_t(gemm.k) * gemm.n);
+          std::vector<__nv_bfloat16> c(size_t(gemm.m) * gemm.n);
+          for (int row = 0; row < gemm.m; ++row)
+            for (int column = 0; column < gemm.n; ++column) {
+              float sum = 0;
+              for (int k = 0; k < gemm.k; ++k) {
+                const int from = is_other(k) ? column ^ 64 : column;
+                if (from < gemm.n)
+                  sum += ladder::to_float(a[row * gemm.k + k]) * ladder::to_float(b[k * gemm.n + from]);
+              }
+              c[row * gemm.n + column] = ladder::to_bf16(sum);
+            }
+          ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
+        })
+        .complaint;
+  };
+  CHECK_THAT(panels([](int k) { return k / 64 % 2 != k / 32 % 2; }),
+             ContainsSubstring(
+                 "of B, rows 32 to 63 of K tiles 0, 2, ... and rows 0 to 31 of K tiles 1, 3, ... were "
+                 "taken from the other 64 columns of every 128: do the blocks that load the two halves "
+                 "of a K tile order its panels of 64 columns differently?"));
+  CHECK_THAT(panels([](int k) { return k / 32 % 2 == 1; }),
+             ContainsSubstring("of B, rows 32 to 63 of each K tile"));
+  CHECK_THAT(panels([](int k) { return k == 40 || k == 99; }), !ContainsSubstring("of every 128"));
 }
 
 TEST_CASE("Where no sums can have been staged, a staging tile is not blamed") {

@@ -294,6 +294,9 @@ struct WorkOfKernels {
   bool (*has_loaded_columns)(const void* matrix, int columns) = nullptr;
   /// "wgmma at gemm.cuh:35", without the line where there are several; empty if there was none.
   std::string (*multiplied_by)() = nullptr;
+  /// Have several warpgroups of a block taken both operands of wgmma from the same places in shared memory,
+  /// and from no others?
+  bool (*warpgroups_share_operands)() = nullptr;
   /// A sentence about a block that ended with filled slots for which nobody waited; empty if there is none.
   std::string (*unread_fills)() = nullptr;
   /// Which array an access leaves that its line names; empty if none does, or races were not checked.

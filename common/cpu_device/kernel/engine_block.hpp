@@ -2,7 +2,10 @@
 /// A block: its memory, its warps and what they meet at.
 #pragma once
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
@@ -16,6 +19,9 @@
 
 namespace cpu_device {
 
+/// Where the products of each warpgroup took A and B from: descriptors, where both lie in shared memory.
+using OperandPlaces = std::map<const Warpgroup*, std::set<std::pair<uint64_t, uint64_t>>>;
+
 struct Block {
   Block(size_t shared_bytes, size_t capacity) : shared(shared_bytes, capacity) {}
 
@@ -27,6 +33,7 @@ struct Block {
   NamedBarrier barriers[kNamedBarriers];
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
+  OperandPlaces operands;  ///< of wgmma, until the block ends
   std::vector<std::unique_ptr<Mbarrier>> mbarriers;
 
   /// Who has a pointer to this block's shared memory and has not met it since, by rank: see map_shared().

@@ -14,8 +14,10 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "common/cpu_device/base/location.hpp"
@@ -44,6 +46,9 @@ struct MovedTiles {
   std::map<const std::byte*, std::map<int, int>> loaded_columns;
   std::vector<Location> staged_at;      ///< calls of stmatrix, each line once
   std::vector<Location> multiplied_at;  ///< likewise, of wgmma
+  /// Blocks that have ended: in some all of several warpgroups have taken A and B of wgmma from the same
+  /// places in shared memory; in some they have not.
+  bool shares_operands = false, has_operands_apart = false;
   /// The first block, by its number, that has ended with slots for which nobody waited: a sentence, and the
   /// number.
   std::string unread_fills;
@@ -55,6 +60,14 @@ struct MovedTiles {
   }
   void note_staging(const Location& where) { note_once(staged_at, where); }
   void note_product(const Location& where) { note_once(multiplied_at, where); }
+  void note_operands(const OperandPlaces& of_warpgroups) {
+    if (of_warpgroups.empty()) return;
+    const auto& first = of_warpgroups.begin()->second;
+    const bool is_shared =
+        of_warpgroups.size() > 1 && std::all_of(of_warpgroups.begin(), of_warpgroups.end(),
+                                                [&](const auto& one) { return one.second == first; });
+    (is_shared ? shares_operands : has_operands_apart) = true;
+  }
   void note_unread_fills(uint64_t block, const std::string& text) {
     if (text.empty() || (!unread_fills.empty() && of_block <= block)) return;
     unread_fills = text;
@@ -65,6 +78,8 @@ struct MovedTiles {
       for (const auto& [column, columns] : boxes) note_load(tensor, column, columns);
     for (const Location& where : other.staged_at) note_staging(where);
     for (const Location& where : other.multiplied_at) note_product(where);
+    shares_operands |= other.shares_operands;
+    has_operands_apart |= other.has_operands_apart;
     note_unread_fills(other.of_block, other.unread_fills);
   }
 

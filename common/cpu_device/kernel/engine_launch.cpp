@@ -107,6 +107,10 @@ std::string describe_products() {
   return all.empty() ? "" : is_one ? "wgmma at " + to_string(all[0]) : "wgmma";
 }
 
+bool warpgroups_share_operands() {
+  return moved_tiles_taken.shares_operands && !moved_tiles_taken.has_operands_apart;
+}
+
 std::string unread_fills() { return moved_tiles_taken.unread_fills; }
 
 std::string left_array() {
@@ -350,6 +354,7 @@ WorkOfKernels take_work_of_kernels() {
           describe_staging,
           has_loaded_columns,
           describe_products,
+          warpgroups_share_operands,
           unread_fills,
           left_array,
           explain_block_of_launch,

@@ -634,6 +634,7 @@ void Cluster::block_exits(Block& block) {
     if (other_end(*barrier) && barrier->is_full)
       counters_.slot_fills = std::max(counters_.slot_fills, barrier->phase);
   note_unread_fills(block);
+  block.operands.clear();
   block.shared.poison();
   block.mbarriers.clear();
   if (observed_ && !kernel_.cooperative) observers().blocks_that_left |= 1u << block.ids.rank_in_cluster;
@@ -645,6 +646,7 @@ void Cluster::note_unread_fills(const Block& block) {
   const Dim3 grid = block.ids.grid_dim;
   moved_tiles_.note_unread_fills((uint64_t{at.z} * grid.y + at.y) * grid.x + at.x,
                                  describe_unread_fills(block));
+  moved_tiles_.note_operands(block.operands);
 }
 
 /// Who asked for a pointer to the shared memory of this block, and has not met it since, may still use it.

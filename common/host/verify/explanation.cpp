@@ -255,6 +255,10 @@ class Explainer {
              (shape_.k % kTileWidth ? ": the number of K tiles must be rounded up" : "");
     }
     if (is_one_tile) return text + ": " + tile(i);
+    const bool is_all_of_one_step = first == kTileWidth && (last + 1) % kTileWidth == 0 &&
+                                    last + 1 < shape_.k && shape_.k <= last + 1 + kTileWidth;
+    if (!range.is_twice && is_all_of_one_step)
+      text += fmt::format(": does k go on by {} a step, not by {}?", last + 1, kTileWidth);
     const bool lies_beyond_the_edge = range.is_twice && shape_.k % kTileWidth &&
                                       first % kTileWidth == shape_.k % kTileWidth &&
                                       (last + 1) % kTileWidth == 0;
@@ -1023,7 +1027,8 @@ std::string explain_by_exchanged_tiles(const std::vector<std::vector<WrongElemen
       for (const WrongElement& e : examples) {
         const int row = one.row(e.row, e.column), column = one.column(e.row, e.column);
         if (!is_product(e.got, row, column)) return false;
-        if (is_inside(row, column)) distances.insert({row - e.row, column - e.column});
+        distances.insert(is_inside(row, column) ? std::pair(row - e.row, column - e.column)
+                                                : std::pair(m, n));
       }
     for (int row = 0; row < m; ++row)
       for (int column = 0; column < n; ++column)
@@ -1031,7 +1036,8 @@ std::string explain_by_exchanged_tiles(const std::vector<std::vector<WrongElemen
             !is_product(to_float(to_bf16(static_cast<float>(product_at(row, column)))), one.row(row, column),
                         one.column(row, column)))
           return false;
-    return distances.size() > 1;
+    const bool reaches_inside = distances.size() > distances.count({m, n});
+    return distances.size() > 1 && reaches_inside;
   };
   for (const int height : {64, 128, 256, 32, 16})
     for (const int width : {64, 128, 256, 32, 16}) {
@@ -1139,7 +1145,8 @@ std::string explain_by_width_of_tiles(const std::vector<std::vector<WrongElement
         if (!is_made(static_cast<float>(e.got), compared, e.column, is_row, from)) return false;
         if (from < (is_row ? m : n)) distances.insert(from - at);
       }
-    if (distances.size() < 2) return false;
+    // That something else is off by one less than a tile, is no chance.
+    if (distances.size() < (instead == 1 ? 1 : 2)) return false;
     for (size_t compared = 0; compared < reference.rows.size(); ++compared)
       for (int column = 0; column < n; ++column)
         if (!wrong.is_wrong(static_cast<int64_t>(compared), column) &&
@@ -1149,10 +1156,12 @@ std::string explain_by_width_of_tiles(const std::vector<std::vector<WrongElement
     return true;
   };
   for (const bool is_row : {false, true}) {
-    if ((is_row ? m : n) <= kLargestTile || (is_row && reference.sampled())) continue;
+    if (is_row && reference.sampled()) continue;
     for (const int width : {64, 128, 192, 256, 32, 16})
       for (const int instead : {0, 1, 8, 16, 32, 64, 128, 192, 256, 512}) {
-        if (instead == width || !explains_all(is_row, width, instead)) continue;
+        if (instead == width || ((is_row ? m : n) <= kLargestTile && instead != 1) ||
+            !explains_all(is_row, width, instead))
+          continue;
         const char *const side = is_row ? "row" : "column", *const matrix = is_row ? "A" : "B";
         const std::string taken =
             instead ? fmt::format("{} {}", side, instead == 1 ? "t" : fmt::format("{} t", instead))
@@ -1162,6 +1171,264 @@ std::string explain_by_width_of_tiles(const std::vector<std::vector<WrongElement
             "there?",
             width, side, side, width, taken, matrix, taken);
       }
+  }
+  return "";
+}
+
+/// Of C, as bf16 rounds it; 0 outside. Rows only where all were compared.
+class RightC {
+ public:
+  explicit RightC(const Reference& reference) : reference_(reference) {}
+  int rows() const { return reference_.shape.m; }
+  int columns() const { return reference_.shape.n; }
+  float at(int row, int column) const {
+    if (row < 0 || row >= rows() || column < 0 || column >= columns()) return 0;
+    const auto compared =
+        reference_.sampled()
+            ? std::lower_bound(reference_.rows.begin(), reference_.rows.end(), row) - reference_.rows.begin()
+            : row;
+    const auto at =
+        static_cast<size_t>(compared) * static_cast<size_t>(columns()) + static_cast<size_t>(column);
+    return to_float(to_bf16(static_cast<float>(reference_.values[at])));
+  }
+
+ private:
+  const Reference& reference_;
+};
+
+/// Which row, or column, belongs where row or column i is; outside of C there are zeros.
+using Source = std::function<int(int)>;
+
+/// Do all elements, those that are right, too, hold what belongs to the source's row, or column?
+bool holds_what_belongs(const Source& source, bool is_row,
+                        const std::vector<std::vector<WrongElement>>& tiles, const WrongElements& wrong,
+                        const Reference& reference) {
+  const RightC right(reference);
+  const auto is_held = [&](float value, int row, int column) {
+    return value == (is_row ? right.at(source(row), column) : right.at(row, source(column)));
+  };
+  for (const auto& examples : tiles)
+    for (const WrongElement& e : examples)
+      if (!is_held(static_cast<float>(e.got), e.row, e.column)) return false;
+  for (size_t compared = 0; compared < reference.rows.size(); ++compared)
+    for (int column = 0; column < reference.shape.n; ++column) {
+      const int row = reference.rows[compared];
+      if (!wrong.is_wrong(static_cast<int64_t>(compared), column) &&
+          !is_held(right.at(row, column), row, column))
+        return false;
+    }
+  return true;
+}
+
+/// "where A is loaded, or multiplied (wgmma at core.cuh:35), or where sums are staged".
+std::string places_of(bool is_row, const MadeBy& made_by, bool is_stored) {
+  return fmt::format("where {} is loaded, or multiplied{}{}", is_row ? "A" : "B",
+                     made_by.multiplied_by.empty() ? "" : " (" + made_by.multiplied_by + ")",
+                     made_by.may_be_staged
+                         ? is_stored ? ", or where sums are staged or stored" : ", or where sums are staged"
+                     : is_stored ? ", or where sums are stored"
+                                 : "");
+}
+
+/// In each tile of C every piece of rows holds what belongs to one of them, as where all warpgroups take the
+/// same rows of A. That must explain all elements, and of more than one tile: or tiles would be what repeats.
+std::string explain_by_repeated_rows(const std::vector<std::vector<WrongElement>>& tiles,
+                                     const WrongElements& wrong, const Reference& reference, bool is_exact,
+                                     const MadeBy& made_by) {
+  if (!is_exact || reference.sampled()) return "";
+  for (int piece = 128; piece >= 16; piece /= 2)
+    for (int tile = 2 * piece; tile <= 256 && tile < reference.shape.m; tile += piece)
+      for (int taken = 0; taken < tile / piece; ++taken) {
+        const auto source = [=](int row) { return row / tile * tile + taken * piece + row % piece; };
+        if (tile % piece || !holds_what_belongs(source, true, tiles, wrong, reference)) continue;
+        const std::string fact = fmt::format(
+            "of every {} rows of C, each {} hold what belongs to the {} {}", tile, piece,
+            taken == 0                  ? "first"
+            : taken == tile / piece - 1 ? "last"
+                                        : fmt::format("{} from row {} on, those", piece, taken * piece),
+            piece);
+        if (piece % kTileWidth == 0 && made_by.warpgroups_share_operands)
+          return fact +
+                 fmt::format(
+                     ", and all warpgroups of a block took A and B from the same places in shared memory: is "
+                     "the warpgroup's row missing in A's matrix descriptor{}?",
+                     made_by.multiplied_by.empty() ? "" : " (" + made_by.multiplied_by + ")");
+        return fact + ": is the row that tells one piece from the next missing " +
+               places_of(true, made_by, false) + "?";
+      }
+  return "";
+}
+
+/// Of two neighbouring pieces of a tile each holds what belongs to the other.
+std::string explain_by_exchanged_pieces(const std::vector<std::vector<WrongElement>>& tiles,
+                                        const WrongElements& wrong, const Reference& reference, bool is_exact,
+                                        const MadeBy& made_by) {
+  if (!is_exact) return "";
+  for (const bool is_row : {true, false}) {
+    const int size = is_row ? reference.shape.m : reference.shape.n;
+    if (is_row && reference.sampled()) continue;
+    for (const int piece : {64, 128, 32, 16}) {
+      const auto is_seen = [&](int half) {
+        return std::any_of(tiles.begin(), tiles.end(), [&](const std::vector<WrongElement>& examples) {
+          return std::any_of(examples.begin(), examples.end(), [&](const WrongElement& e) {
+            const int at = is_row ? e.row : e.column;
+            return at / piece % 2 == half && (at ^ piece) < size;
+          });
+        });
+      };
+      const char* const what = is_row ? "row" : "column";
+      if (is_seen(0) && is_seen(1) &&
+          holds_what_belongs([=](int i) { return i ^ piece; }, is_row, tiles, wrong, reference))
+        return fmt::format(
+            "of every {} {}s of C, the first {} hold what belongs to the others, and the others what belongs "
+            "to the first: are two parts of a tile exchanged {}?",
+            2 * piece, what, piece, places_of(is_row, made_by, true));
+    }
+  }
+  return "";
+}
+
+/// All of C holds what belongs some tiles away, and zeros where that is outside.
+std::string explain_by_moved_c(const std::vector<std::vector<WrongElement>>& tiles,
+                               const WrongElements& wrong, const Reference& reference, bool is_exact) {
+  if (!is_exact) return "";
+  for (const bool is_row : {true, false}) {
+    const int size = is_row ? reference.shape.m : reference.shape.n;
+    if (is_row && reference.sampled()) continue;
+    for (int away = kTileWidth; away < size && away <= kMostAway; away += kTileWidth)
+      for (const int by : {away, -away}) {
+        bool is_inside = false, is_outside = false;
+        for (const auto& examples : tiles)
+          for (const WrongElement& e : examples) {
+            const int source = (is_row ? e.row : e.column) + by;
+            (source >= 0 && source < size ? is_inside : is_outside) = true;
+          }
+        // Where nothing lies outside, that a tile holds another one has been seen already.
+        if (!is_inside || !is_outside ||
+            !holds_what_belongs([=](int i) { return i + by; }, is_row, tiles, wrong, reference))
+          continue;
+        return fmt::format(
+            "all of C holds what belongs {} {}s further {}, and zeros where that lies outside C: is {} added "
+            "to, or "
+            "missing in, the {} where {} is loaded or multiplied?",
+            away, is_row ? "row" : "column",
+            is_row   ? by > 0 ? "down" : "up"
+            : by > 0 ? "right"
+                     : "left",
+            away, is_row ? "row" : "column", is_row ? "A" : "B");
+      }
+  }
+  return "";
+}
+
+/// Two blocks share a pair of tiles, and the pair's number is not multiplied by 2.
+std::string explain_by_number_of_pair(const std::vector<std::vector<WrongElement>>& tiles,
+                                      const WrongElements& wrong, const Reference& reference, bool is_exact) {
+  const int rows = reference.shape.m;
+  if (!is_exact || reference.sampled()) return "";
+  for (const int height : {64, 128, 256}) {
+    const auto source = [=](int row) {
+      return (row / height / 2 + row / height % 2) * height + row % height;
+    };
+    // Tile 3 is the second one that is wrong.
+    if (rows > 3 * height && holds_what_belongs(source, true, tiles, wrong, reference))
+      return fmt::format(
+          "tile t of C, of {} rows, holds what belongs to tile t / 2 + t % 2: where A is loaded, is the "
+          "number of a "
+          "pair of tiles not multiplied by 2, or are tiles of {} rows taken from row {} t?",
+          height, 2 * height, height);
+  }
+  return "";
+}
+
+/// Halves of the K tiles of one operand are exchanged, or one is taken twice: two blocks load them.
+std::string explain_by_halves_along_k(const std::vector<std::vector<WrongElement>>& tiles,
+                                      const Reference& reference, bool is_exact,
+                                      const std::vector<__nv_bfloat16>& a,
+                                      const std::vector<__nv_bfloat16>& b) {
+  const int64_t n = reference.shape.n, k = reference.shape.k;
+  constexpr int64_t kHalf = kTileWidth / 2;
+  if (!is_exact || k <= kHalf) return "";
+  const auto is_made = [&](const WrongElement& e, bool is_a, const std::function<int64_t(int64_t)>& instead) {
+    double sum = 0;
+    for (int64_t i = 0; i < (k + kTileWidth - 1) / kTileWidth * kTileWidth; ++i) {
+      const int64_t of_a = is_a ? instead(i) : i, of_b = is_a ? i : instead(i);
+      if (of_a < k && of_b < k)
+        sum += double{to_float(a[static_cast<size_t>(e.row * k + of_a)])} *
+               double{to_float(b[static_cast<size_t>(of_b * n + e.column)])};
+    }
+    return to_float(to_bf16(static_cast<float>(sum))) == static_cast<float>(e.got);
+  };
+  const auto makes_all = [&](bool is_a, const std::function<int64_t(int64_t)>& instead) {
+    return std::all_of(tiles.begin(), tiles.end(), [&](const std::vector<WrongElement>& examples) {
+      return std::all_of(examples.begin(), examples.end(),
+                         [&](const WrongElement& e) { return is_made(e, is_a, instead); });
+    });
+  };
+  // Exchanged in either operand, the halves make the same sums.
+  if (makes_all(false, [](int64_t i) { return i ^ kHalf; }))
+    return "k = 0 to 31 of each K tile of A was multiplied by k = 32 to 63 of B's, and the other way round: "
+           "do two "
+           "blocks, or two loads, bring each half of a K tile, of A or of B, to the place of the other half?";
+  for (const bool is_a : {false, true}) {
+    const char *const matrix = is_a ? "A" : "B", *const what = is_a ? "columns" : "rows";
+    for (const int64_t even : {int64_t{0}, kHalf}) {
+      const auto instead = [=](int64_t i) {
+        return i / kTileWidth * kTileWidth + (i / kTileWidth % 2 ? kHalf - even : even) + i % kHalf;
+      };
+      if (k > kTileWidth && makes_all(is_a, instead))
+        return fmt::format(
+            "of every second K tile of {}, {} {} to {} were taken for all 64, and of the others {} to {}: is "
+            "the half that a block loads that of its part of K, not its own?",
+            matrix, what, even, even + kHalf - 1, kHalf - even, kTileWidth - 1 - even);
+    }
+  }
+  return "";
+}
+
+/// Halves of K tiles of B were loaded from the neighbouring 64 columns: by two blocks that order them
+/// otherwise.
+std::string explain_by_panels_of_halves(const std::vector<std::vector<WrongElement>>& tiles,
+                                        const Reference& reference, bool is_exact,
+                                        const std::vector<__nv_bfloat16>& a,
+                                        const std::vector<__nv_bfloat16>& b) {
+  const int64_t n = reference.shape.n, k = reference.shape.k;
+  constexpr int64_t kHalf = kTileWidth / 2;
+  if (!is_exact || n <= kTileWidth || k <= kHalf) return "";
+  struct Halves {
+    const char* which;
+    bool first_of_even, second_of_even, first_of_odd, second_of_odd;
+    bool are_taken(int64_t i) const {
+      const bool is_second = i / kHalf % 2;
+      return i / kTileWidth % 2 ? is_second ? second_of_odd : first_of_odd
+             : is_second        ? second_of_even
+                                : first_of_even;
+    }
+  };
+  for (const Halves& halves : {Halves{"rows 32 to 63 of each K tile", false, true, false, true},
+                               {"rows 0 to 31 of each K tile", true, false, true, false},
+                               {"rows 32 to 63 of K tiles 0, 2, ... and rows 0 to 31 of K tiles 1, 3, ...",
+                                false, true, true, false},
+                               {"rows 0 to 31 of K tiles 0, 2, ... and rows 32 to 63 of K tiles 1, 3, ...",
+                                true, false, false, true}}) {
+    const auto is_made = [&](const WrongElement& e) {
+      double sum = 0;
+      for (int64_t i = 0; i < k; ++i) {
+        const int64_t column = halves.are_taken(i) ? e.column ^ kTileWidth : e.column;
+        if (column < n)
+          sum += double{to_float(a[static_cast<size_t>(e.row * k + i)])} *
+                 double{to_float(b[static_cast<size_t>(i * n + column)])};
+      }
+      return to_float(to_bf16(static_cast<float>(sum))) == static_cast<float>(e.got);
+    };
+    if (std::all_of(tiles.begin(), tiles.end(), [&](const std::vector<WrongElement>& examples) {
+          return std::all_of(examples.begin(), examples.end(), is_made);
+        }))
+      return fmt::format(
+          "of B, {} were taken from the other 64 columns of every 128: do the blocks that load the two "
+          "halves of a "
+          "K tile order its panels of 64 columns differently?",
+          halves.which);
   }
   return "";
 }
@@ -1187,6 +1454,58 @@ std::string why_columns_spread(const std::vector<Found>& all) {
 
 }  // namespace
 
+namespace {
+
+/// Right sums at wrong places of C, and halves of K tiles: each explains all that was compared.
+std::string explain_by_places_of_c(const std::vector<std::vector<WrongElement>>& tiles,
+                                   const WrongElements& wrong, const Reference& reference, bool is_exact,
+                                   const MadeBy& made_by, const std::vector<__nv_bfloat16>& a,
+                                   const std::vector<__nv_bfloat16>& b) {
+  size_t count = 0;
+  for (const std::vector<WrongElement>& examples : tiles) count += examples.size();
+  if (count < kMinExamples) return "";
+  std::string text = is_exact ? explain_pitch_of_c(wrong, reference) : "";
+  if (text.empty()) text = explain_by_repeated_rows(tiles, wrong, reference, is_exact, made_by);
+  if (text.empty()) text = explain_by_exchanged_pieces(tiles, wrong, reference, is_exact, made_by);
+  if (text.empty()) text = explain_by_moved_c(tiles, wrong, reference, is_exact);
+  if (text.empty()) text = explain_by_number_of_pair(tiles, wrong, reference, is_exact);
+  if (text.empty()) text = explain_by_halves_along_k(tiles, reference, is_exact, a, b);
+  if (text.empty()) text = explain_by_panels_of_halves(tiles, reference, is_exact, a, b);
+  return text;
+}
+
+}  // namespace
+
+std::string explain_pitch_of_c(const WrongElements& wrong, const Reference& reference) {
+  const int64_t m = reference.shape.m, n = reference.shape.n, k = reference.shape.k;
+  constexpr int64_t kMostElements = int64_t{1} << 22;
+  if (reference.sampled() || m < 2 || m * n > kMostElements) return "";
+  const auto right_at = [&](int64_t at) {
+    return to_float(to_bf16(static_cast<float>(reference.values[static_cast<size_t>(at)])));
+  };
+  const auto is_held = [&](int64_t at, int64_t pitch) {
+    const int64_t row = at / pitch, column = at % pitch;
+    if (row >= m || column >= n) return wrong.is_unwritten(at);
+    return !wrong.is_unwritten(at) && wrong.got(at, right_at(at)) == right_at(row * n + column);
+  };
+  for (int64_t pitch = 8; pitch <= 2 * n; ++pitch) {
+    if (pitch == n) continue;
+    int64_t at = 0;
+    while (at < m * n && is_held(at, pitch)) ++at;
+    if (at < m * n) continue;
+    const char* const is = pitch == m                                    ? ", and M is that"
+                           : pitch == k                                  ? ", and K is that"
+                           : pitch == 64 || pitch == 128 || pitch == 256 ? ": is that the tile's width?"
+                                                                         : "";
+    return fmt::format(
+        "element (i, j) of C was stored at element {} i + j, and rows of C are N = {} long: the pitch of C "
+        "is {} "
+        "where sums are stored{}",
+        pitch, n, pitch, is);
+  }
+  return "";
+}
+
 std::string explain(const WrongElements& wrong, const Reference& reference, bool is_exact,
                     const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b,
                     const MadeBy& made_by) {
@@ -1199,6 +1518,9 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
       !text.empty())
     return text;
   if (const std::string text = explain_by_width_of_tiles(tiles, wrong, reference, is_exact); !text.empty())
+    return text;
+  if (const std::string text = explain_by_places_of_c(tiles, wrong, reference, is_exact, made_by, a, b);
+      !text.empty())
     return text;
   const auto find_in = [&](const std::vector<WrongElement>& examples) {
     return find(examples, wrong, reference, is_exact, made_by, a, b);
@@ -1235,6 +1557,12 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
         std::all_of(tried.begin(), tried.end(),
                     [&](const auto& tile) { return other.explainer->also_explains(tile); }))
       return other.where + other.fact + other.advice;
+  // What a descriptor does, it does in all tiles.
+  const auto forget_descriptor = [](Found& one) {
+    if (one.fact.find(" took the next ") != one.fact.npos) one.fact = one.advice = "";
+  };
+  forget_descriptor(first);
+  for (Found& other : others) forget_descriptor(other);
   std::vector<Found> said = {first};
   for (const Found& other : others) {
     const bool is_new =

@@ -15,6 +15,9 @@ struct MadeBy {
   bool loads_all_of_b = false;  ///< surely: all columns of B were read
   std::string staged_at = "";  ///< the only line at which sums were stored to shared memory; empty if unknown
   std::string multiplied_by = "";  ///< "wgmma at gemm.cuh:35"; empty if it is not known that wgmma did
+  /// Surely: several warpgroups of a block took A and B from the same places in shared memory, and from no
+  /// others.
+  bool warpgroups_share_operands = false;
 };
 
 /// A sentence that says what would make the wrong elements: products that are missing or counted twice, K
@@ -27,5 +30,8 @@ struct MadeBy {
 std::string explain(const WrongElements& wrong, const Reference& reference, bool is_exact,
                     const std::vector<__nv_bfloat16>& a, const std::vector<__nv_bfloat16>& b,
                     const MadeBy& made_by = {});
+
+/// Of small integers: that C was stored with another pitch, if that explains all of C; else empty.
+std::string explain_pitch_of_c(const WrongElements& wrong, const Reference& reference);
 
 }  // namespace ladder

@@ -87,6 +87,16 @@ void WrongElements::add(int64_t compared_row, int64_t column, double expected, _
   examples.push_back({row, static_cast<int>(column), expected, value});
 }
 
+bool WrongElements::is_unwritten(int64_t at) const {
+  return !is_wrong_.empty() && is_wrong_[static_cast<size_t>(at)] &&
+         bf16_bits(got_[static_cast<size_t>(at)]) == kPoisonBits;
+}
+
+float WrongElements::got(int64_t at, float right) const {
+  return !is_wrong_.empty() && is_wrong_[static_cast<size_t>(at)] ? to_float(got_[static_cast<size_t>(at)])
+                                                                  : right;
+}
+
 std::vector<std::vector<WrongElement>> WrongElements::examples() const {
   std::vector<std::vector<WrongElement>> all;
   for (const auto& [tile, examples] : examples_) {
@@ -181,8 +191,10 @@ std::string WrongElements::describe_unwritten_edge(const Range& rows, const Rang
     bool is_last = false, is_exchanged = false;
     for (const int64_t width : kTileWidths) {
       is_last = is_last || (first % width == 0 && size - first < width);
-      const bool are_as_many = first == (other_size + width - 1) / width * width;
-      is_exchanged = is_exchanged || (width >= kTile && are_as_many && size - first != width);
+      for (const int64_t other_width : {width, width == 256 ? 128 : width == 128 ? 256 : width}) {
+        const bool are_as_many = first == (other_size + other_width - 1) / other_width * width;
+        is_exchanged = is_exchanged || (width >= kTile && are_as_many && size - first != width);
+      }
     }
     constexpr const char* kExchanged =
         "those before are as many tiles as lie along the other side: are rows and columns of tiles exchanged";

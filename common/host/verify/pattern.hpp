@@ -37,6 +37,10 @@ class WrongElements {
   }
   /// Were all wrong elements never written, and all rows compared?
   bool are_all_unwritten() const { return count_ && unwritten_count_ == count_ && !reference_.sampled(); }
+  /// Of C's elements in the order of memory, if all rows were compared: whether this one was never written.
+  bool is_unwritten(int64_t at) const;
+  /// What it holds, which is `right` unless it is wrong.
+  float got(int64_t at, float right) const;
   /// One sentence or a few: the tiles of 64 x 64 with wrong elements, what these leave out, and how many of
   /// them are NaN.
   std::string describe() const;

@@ -150,7 +150,14 @@ Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue&
   const Problem& problem = integers();
   const std::string context = "small integers, data seed " + std::to_string(seed_);
   const std::string complaint = run(problem, multiply, context);
-  if (!complaint.empty()) return {complaint, problem.products.front().sampled(), 0};
+  if (!complaint.empty()) {
+    std::string pitch;
+    if (!epilogue.apply)
+      compare_exact(problem.products.front(), c_.download(), context, [&](const WrongElements& wrong) {
+        return pitch = explain_pitch_of_c(wrong, problem.products.front());
+      });
+    return {complaint + (pitch.empty() ? "" : "\n  " + pitch), problem.products.front().sampled(), 0};
+  }
   if (epilogue.apply)
     return with_innocent_reads(compare_exact(finished(problem, epilogue), c_.download(), context,
                                              with_causes_in_launch(explain_only_nan)));
@@ -168,7 +175,8 @@ Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
     constexpr size_t kMaxElements = size_t{1} << 28;
     if (problem.a.size() + problem.b.size() > kMaxElements) return "";
     MadeBy made_by{work_.stages, false, work_.staged_at ? work_.staged_at() : "",
-                   work_.multiplied_by ? work_.multiplied_by() : ""};
+                   work_.multiplied_by ? work_.multiplied_by() : "",
+                   work_.warpgroups_share_operands && work_.warpgroups_share_operands()};
     if (work_.has_loaded_columns)
       made_by.loads_all_of_b = work_.has_loaded_columns(problem.b.data(), shape_.n);
     const std::string text =

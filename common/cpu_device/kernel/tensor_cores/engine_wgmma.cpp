@@ -271,6 +271,11 @@ void execute(Cluster& cluster, Block& block, Warpgroup& warpgroup, WgmmaOperatio
   {
     const Unobserved unobserved;
     cluster.moved_tiles().note_product(operation.where);
+    constexpr size_t kMostPlaces = 256;  // a ring has fewer steps of K
+    if (!what.a_in_registers) {
+      std::set<std::pair<uint64_t, uint64_t>>& places = block.operands[&warpgroup];
+      if (places.size() < kMostPlaces) places.insert({what.a, what.b});
+    }
   }
   if (!what.a_in_registers)
     cluster.accesses().bulk_access(Space::shared, 0, sizeof(uint16_t) * kTileM * kTileK, /*write=*/false);
