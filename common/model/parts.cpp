@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <fstream>
 #include <initializer_list>
-#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -20,9 +19,9 @@ constexpr int kPanel = 64;
 
 using Wanted = std::initializer_list<std::pair<const char*, const char*>>;
 
-/// The median of the one row of a part that has these settings. @throws std::invalid_argument
-double clocks_of(const Json& record, const std::string& part, const Wanted& wanted) {
-  std::optional<double> found;
+/// The one row of a part that has these settings. @throws std::invalid_argument
+const Json& row_of(const Json& record, const std::string& part, const Wanted& wanted) {
+  const Json* found = nullptr;
   std::string words = part;
   for (const auto& [name, value] : wanted) words += std::string(", ") + value;
   for (const Json& row : record.at("runs")) {
@@ -33,10 +32,15 @@ double clocks_of(const Json& record, const std::string& part, const Wanted& want
         });
     if (!fits) continue;
     if (found) throw std::invalid_argument("has several rows '" + words + "'");
-    found = row.at("clocks").get<double>();
+    found = &row;
   }
   if (!found) throw std::invalid_argument("has no row '" + words + "'");
   return *found;
+}
+
+/// Its median.
+double clocks_of(const Json& record, const std::string& part, const Wanted& wanted) {
+  return row_of(record, part, wanted).at("clocks");
 }
 
 double in_ns(double clocks, double mhz) { return clocks / mhz * 1000; }
@@ -116,15 +120,19 @@ Parts parts_of(const Json& record) {
   return parts;
 }
 
-/// What copies through registers and products take from each other, both at one clock.
+/// What copies through registers and products take from each other. Alone a copy keeps its time; what it
+/// takes longer beside products is the multiprocessor's own, in clocks.
 void read_path(const Json& record, Parts& parts) {
-  const auto clocks = [&](const char* what, const char* beside) {
-    return clocks_of(record, "path", {{"way", "through registers"}, {"what", what}, {"beside", beside}});
+  const auto row = [&](const char* what, const char* beside) -> const Json& {
+    return row_of(record, "path", {{"way", "through registers"}, {"what", what}, {"beside", beside}});
   };
-  const double copy = clocks("a copy", "beside products"), product = clocks("a product", "beside copies");
-  const double products_met = copy / product;
-  parts.copy_meets = (copy - clocks("a copy", "alone")) / products_met;
-  parts.product_meets = product - clocks("a product", "alone");
+  const auto clocks = [](const Json& of) { return of.at("clocks").get<double>(); };
+  const Json &copy = row("a copy", "beside products"), &alone = row("a copy", "alone");
+  const double product = clocks(row("a product", "beside copies")), mhz = copy.at("mhz");
+  const double products_met = clocks(copy) / product;
+  const double longer_ns = in_ns(clocks(copy), mhz) - in_ns(clocks(alone), alone.at("mhz"));
+  parts.copy_meets = longer_ns * mhz / 1000 / products_met;
+  parts.product_meets = product - clocks(row("a product", "alone"));
 }
 
 /// use(record of the file), with messages that name the file.
