@@ -190,7 +190,8 @@ def put_in_place(record, document, path, results):
 
 
 def adopt(folder, results):
-    """Copies the newest of each record from one folder of results to another, and deletes its predecessors there."""
+    """Copies the newest of each record from one folder of results to another, and deletes its predecessors there. What is of older
+    sources than the record that is there stays out: a file that records share holds those that were not recorded anew, too."""
     found = {}
     for source in each(folder):
         document = json.loads(source.read_text(encoding="utf-8"))
@@ -201,6 +202,9 @@ def adopt(folder, results):
         if name not in BY_NAME:
             continue
         record = BY_NAME[name]
+        if is_stale(head_of(document)) and is_recorded(record, (results,)):
+            print(f"left out: {name} of other sources than today's, which are recorded")
+            continue
         path = results / (record.file.replace("{gpu}", short_name(head_of(document).get("gpu") or document["device"])) if record.is_shared else source.relative_to(folder))
         put_in_place(record, document, path, results)
         print(f"{name}: {path}")

@@ -130,6 +130,18 @@ class Recording(unittest.TestCase):
         self.assertEqual(self.in_files(), {"h200-05.json": ["one", "other"]})
         self.assertEqual(self.record((one, other))[1], "nothing is stale\n")
 
+    def test_an_older_record_in_a_shared_file_does_not_take_the_place_of_one_of_todays_sources(self):
+        one, other = (dataclasses.replace(self.one(name), file="experiments/{gpu}-05.json") for name in ("one", "other"))
+        self.record((one, other))
+        there, path = self.folder / "there", self.results / "experiments/h200-05.json"
+        (there / "experiments").mkdir(parents=True)
+        here = path.read_text(encoding="utf-8")
+        old = here.replace(json.loads(here)["records"][0]["fingerprint"], "0" * 12)
+        (there / "experiments/h200-05.json").write_text(old, encoding="utf-8")
+        printed = self.record((one, other), "--adopt", str(there))[1]
+        self.assertIn("left out: one of other sources", printed)
+        self.assertEqual(path.read_text(encoding="utf-8"), here)
+
     def test_a_program_that_dies_halfway_leaves_the_old_file(self):
         self.record((self.one("good"),))
         before = {path: path.read_text(encoding="utf-8") for path in self.results.rglob("*.json")}
