@@ -135,7 +135,8 @@ class FromSources(unittest.TestCase):
 
 
 class StepsInTime(unittest.TestCase):
-    PARTS = time_picture.Parts(ask=35, load=1346, hand_over=130, barrier=28, copy_asked=262, copy_landed=1104, copy_registers=1043, fence=207, wait=53)
+    PARTS = time_picture.Parts(ask=35, load=1346, hand_over=130, barrier=28, copy_asked=262, copy_landed=1104, copy_registers=1043, fence=207, wait=53,
+                               copy_meets=180, product_meets=40)
 
     def words(self, image):
         """Sentences that go on in the next line are joined."""
@@ -174,7 +175,7 @@ class StepsInTime(unittest.TestCase):
     def test_two_blocks_of_02_multiply_in_turn_and_take_half_of_a_step_each(self):
         parts = self.PARTS
         first, second = time_picture.registers(parts, 2, 20000)
-        step = parts.copy_registers + parts.fence + parts.product + parts.wait + parts.barrier
+        step = parts.copy_registers + parts.copy_meets + parts.fence + parts.product + parts.wait + parts.product_meets + parts.barrier
         self.assertAlmostEqual(first[1].begin - first[0].begin, step)
         for one, other, after in zip(first, second, first[1:]):
             self.assertAlmostEqual(other.begin - one.begin, step / 2)
@@ -184,7 +185,9 @@ class StepsInTime(unittest.TestCase):
         addends = (recorded.copy_registers, recorded.fence, recorded.product, recorded.wait, recorded.barrier)
         step = sum(round(addend) for addend in addends)  # a reader adds what is printed
         self.assertIn(f"{recorded.barrier:.0f} for the barrier = {step}", self.words(image))
-        self.assertIn(f"a step of the SM = {step} / 2", image)
+        meet = round(recorded.copy_meets) + round(recorded.product_meets)
+        self.assertIn(f"a step of a block = {step} + {meet} that copy and product lose to the other block = {step + meet}", self.words(image))
+        self.assertIn(f"of the SM {step + meet} / 2", self.words(image))
         self.assertNotIn("A block alone", image)
         with self.assertRaisesRegex(BadInput, "needs name= and kernels="):
             time_picture.drawn("", ["name=x", "kernels=registers:3"], ROOT / "docs/results")

@@ -31,7 +31,7 @@ TICKS = range(0, SHOWN + 1, 1000)
 WORDS = 58  # letters that a line has room for
 SHORTEST_WAIT = 250  # clocks, that has room for a word
 CLOCK = 1.65  # clocks a ns: about what kernels with one slot get
-EVERY, EVERY_OF_REGISTERS = 600, 550  # ns from one load of an SM to its next in these kernels, and in 02, about
+EVERY = 600  # ns from one load of an SM to its next in these kernels, about
 PAUSE = 303  # ns between two loads of a part that has one in flight (600 clocks, common/parts/loads_gpu.cu)
 M, N, K, MULTIPLY_ADDS = 128, 128, 64, 2048  # of a step, and of an SM's tensor cores in a clock
 STYLE = lesson_pictures.STYLE + """
@@ -52,6 +52,8 @@ class Parts:
     copy_registers: float
     fence: float
     wait: float  # that a product takes longer because it is waited for
+    copy_meets: float     # that a copy through registers loses to the other block's product,
+    product_meets: float  # and a product to the other block's copy
     product: float = M * N * K / MULTIPLY_ADDS
 
     @property
@@ -60,12 +62,14 @@ class Parts:
 
 
 def between(faster, slower, every=EVERY):
-    """What a load takes in ns, if one comes every `every`: on the line between two of (from one load to the next, until it has landed)."""
+    """What a load takes in ns, if one comes every `every`: on the line between two of (from one load to the next, until it has landed),
+    and as the slower one beyond."""
+    every = min(every, slower[0])
     return faster[1] + (slower[1] - faster[1]) * (every - faster[0]) / (slower[0] - faster[0])
 
 
 def parts_of(line_of_page, results_folder):
-    records = [read_parts(results_folder, name) or {"runs": []} for name in ("parts", "paces")]
+    records = [read_parts(results_folder, name) or {"runs": []} for name in ("parts", "paces", "path")]
 
     def row(part, settings):
         found = [run for record in records for run in record["runs"] if run["part"] == part and settings.items() <= run["settings"].items()]
@@ -82,17 +86,25 @@ def parts_of(line_of_page, results_folder):
     def tma(in_flight):
         return ns("tile", **{"size": "32 KB", "in_flight": f"{in_flight} in flight", "rows": "whole lines", "from": "memory"})
 
-    def threads(way, of_one, every):
+    def meets():
+        """What a copy through registers loses to each product that it meets, and a product to copies."""
+        copy, alone, product, product_alone = (row("path", {"way": "through registers", "what": what, "beside": beside}) for what, beside in (
+            ("a copy", "beside products"), ("a copy", "alone"), ("a product", "beside copies"), ("a product", "alone")))
+        longer_us = copy["clocks"] / copy["mhz"] - alone["clocks"] / alone["mhz"]
+        return longer_us * copy["mhz"] / (copy["clocks"] / product["clocks"]), product["clocks"] - product_alone["clocks"]
+
+    def threads(way, of_one):
         two = [ns("paced", way=way, size="32 KB", rows="whole lines", every="0", what=what) for what in ("interval", "landed")]
         one = ns("copy", **copy, way=of_one, **{"from": "memory"})
-        return CLOCK * between(two, (one, one), every)
+        return CLOCK * between(two, (one, one))
 
     copy = {"size": "32 KB", "blocks": "all SMs"}
     product = {"m": "m 64", "n": "n 128", "loads": "no loads"}
     return Parts(ask=clocks("ask", boxes="1 x 16 KB + 2 x 8 KB"), load=CLOCK * between((tma(2), 2 * tma(2)), (tma(1) + PAUSE, tma(1))),
                  hand_over=clocks("hand-over", arrivals="1 thread arrives"), barrier=clocks("syncthreads", threads="256 threads"),
                  copy_asked=clocks("copy", **copy, way="cp.async, asked for", **{"from": "L2"}),
-                 copy_landed=threads("cp.async", "cp.async, landed", EVERY), copy_registers=threads("through registers", "through registers", EVERY_OF_REGISTERS),
+                 copy_landed=threads("cp.async", "cp.async, landed"), copy_registers=threads("through registers", "through registers"),
+                 copy_meets=meets()[0], product_meets=meets()[1],
                  fence=clocks("epilogue", tile=f"{M} x {N}", piece="fence and barrier", blocks="all SMs"),
                  wait=clocks("product", **product, wait="waited for") - clocks("product", **product, wait="in flight"))
 
@@ -162,13 +174,16 @@ def roles(parts, slots, until):
 
 
 def registers(parts, blocks, until):
-    """The steps of each block: copy, fence and barrier, product, barrier. The blocks begin at equal distances."""
-    step = parts.copy_registers + parts.fence + parts.waited_for + parts.barrier
+    """The steps of each block: copy, fence and barrier, product, barrier. The blocks begin at equal distances, and a copy of one and a
+    product of the other hold each other up."""
+    meet = blocks > 1
+    copy, product = parts.copy_registers + meet * parts.copy_meets, parts.waited_for + meet * parts.product_meets
+    step = copy + parts.fence + product + parts.barrier
     done = []
     for block in range(blocks):
         starts = [block * step / blocks + step * i for i in range(math.ceil(until / step))]
-        fences = [start + parts.copy_registers for start in starts]
-        done.append([Step(start, fence, fence + parts.fence, fence + parts.fence + parts.waited_for, (("fence", fence, fence + parts.fence),))
+        fences = [start + copy for start in starts]
+        done.append([Step(start, fence, fence + parts.fence, fence + parts.fence + product, (("fence", fence, fence + parts.fence),))
                      for start, fence in zip(starts, fences)])
     return done
 
@@ -180,7 +195,9 @@ def sums(parts, who, slots):
         numbers = [parts.copy_registers, parts.fence, parts.product, parts.wait, parts.barrier]
         of_one = sum(round(number) for number in numbers)
         if slots == 2:
-            return f"a step of the SM = {of_one} / 2, and some clocks where the two meet"
+            meet = round(parts.copy_meets) + round(parts.product_meets)
+            return (f"a step of a block = {of_one} + {meet} that copy and product lose to the other block = {of_one + meet}; of the SM "
+                    f"{of_one + meet} / 2, and some clocks where both want to multiply")
         return (f"a step = {numbers[0]:.0f} for the copy + {numbers[1]:.0f} for fence and barrier + {product} + {numbers[4]:.0f} for the "
                 f"barrier = {of_one}")
     if who == "copies" and slots == 1:
