@@ -1281,7 +1281,8 @@ TEST_CASE(
   const auto exchanged = [](int bx, int by) { return std::pair{bx, by}; };
   CHECK(said_of_grid(7, 3, shape, normal) == "");
   CHECK(said_of_grid(3, 7, shape, normal) ==
-        "no block computed tile columns 3 to 6 (C has 3 x 7 tiles of 64 x 32): the launch at mine.cu:7 gives "
+        "no block computed tile columns 3 to 6 (C has 3 rows and 7 columns of tiles of 64 x 32): the launch "
+        "at mine.cu:7 gives "
         "a grid of "
         "3 x 7 blocks, and where blockIdx.x is the tile column, C needs 7 x 3: are x and y exchanged?");
   CHECK_THAT(said_of_grid(7, 3, shape, exchanged),
@@ -1289,6 +1290,9 @@ TEST_CASE(
   CHECK_THAT(said_of_grid(7, 2, shape, normal),
              ContainsSubstring("tile row 2 (C has") &&
                  ContainsSubstring("7 x 3: is a number of tiles rounded down?"));
+  // How high tiles are is not known where C ends within the first.
+  CHECK_THAT(said_of_grid(1, 7, {40, 200, 1}, normal),
+             ContainsSubstring("(C has 1 row and 7 columns of tiles of 32 columns)"));
   CHECK_THAT(said_of_grid(5, 3, shape, normal), ContainsSubstring("tile columns 5 to 6 (C has") &&
                                                     ContainsSubstring("C needs 7 x 3") &&
                                                     !ContainsSubstring("rounded"));
@@ -1298,10 +1302,10 @@ TEST_CASE(
     "One row of blocks that lacks some is counted; a walk that leaves tiles out is no matter of the grid") {
   const ladder::Shape shape{130, 200, 1};
   const auto by_number = [](int bx, int) { return std::pair{bx / 7, bx % 7}; };
-  CHECK(
-      said_of_grid(20, 1, shape, by_number) ==
-      "no block computed the tile in tile row 2, tile column 6 (C has 3 x 7 tiles of 64 x 32): the launch at "
-      "mine.cu:7 gives 20 blocks, and C needs 21");
+  CHECK(said_of_grid(20, 1, shape, by_number) ==
+        "no block computed the tile in tile row 2, tile column 6 (C has 3 rows and 7 columns of tiles of 64 "
+        "x 32): the launch at "
+        "mine.cu:7 gives 20 blocks, and C needs 21");
   CHECK_THAT(said_of_grid(14, 1, shape, by_number), ContainsSubstring("is a number of tiles rounded down?"));
   // Blocks enough, of which the last computes what another does, too.
   CHECK(said_of_grid(21, 1, shape, [](int bx, int) {

@@ -68,8 +68,8 @@ std::string range(const char* what, int first, int end) {
                           : fmt::format("{}s {} to {}", what, first, end - 1);
 }
 
-/// "no block computed tile columns 2 to 4 (tiles of 32 x 32)".
-std::string missing_tiles(const Tiling& tiling) {
+/// "no block computed tile columns 2 to 4 (C has 2 rows and 5 columns of tiles of 32 x 32)".
+std::string missing_tiles(const Tiling& tiling, const Shape& shape) {
   std::set<std::pair<int, int>> there;
   for (const auto& [block, box] : tiling.boxes)
     there.insert({box.first_row / tiling.rows, box.first_column / tiling.columns});
@@ -90,8 +90,15 @@ std::string missing_tiles(const Tiling& tiling) {
                                : fmt::format("{} tiles, the first in tile row {}, tile column {}", missing,
                                              row, column);
   }
-  return fmt::format("no block computed {} (C has {} x {} tiles of {} x {})", which, tiling.down,
-                     tiling.across, tiling.rows, tiling.columns);
+  // Where C ends within the first tile, how far the tile goes on is not known.
+  const auto some = [](int count, const char* what) {
+    return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+  };
+  const std::string size = tiling.rows == shape.m      ? some(tiling.columns, "column")
+                           : tiling.columns == shape.n ? some(tiling.rows, "row")
+                                                       : fmt::format("{} x {}", tiling.rows, tiling.columns);
+  return fmt::format("no block computed {} (C has {} and {} of tiles of {})", which, some(tiling.down, "row"),
+                     some(tiling.across, "column"), size);
 }
 
 }  // namespace
@@ -112,7 +119,7 @@ std::string explain_by_grid(const WrongElements& wrong, const Shape& shape, cons
     const int64_t rows = shape.m / tiling.rows, columns = shape.n / tiling.columns;
     const bool rounds =
         blocks == rows * tiling.across || blocks == tiling.down * columns || blocks == rows * columns;
-    return missing_tiles(tiling) +
+    return missing_tiles(tiling, shape) +
            fmt::format(": {} gives {} blocks, and C needs {}{}", launch, blocks, all,
                        rounds ? ": is a number of tiles rounded down? It must be rounded up" : "");
   }
@@ -120,11 +127,11 @@ std::string explain_by_grid(const WrongElements& wrong, const Shape& shape, cons
              is_exchanged = is_placed(tiling, /*x_is_row=*/true);
   if (is_normal && is_exchanged && tiling.boxes.size() == 1 && (tiling.down == 1 || tiling.across == 1)) {
     const bool is_enough = blocks >= all;
-    return missing_tiles(tiling) + fmt::format(": {} gives a grid of {} x {} blocks, {}", launch, grid.x,
-                                               grid.y,
-                                               is_enough ? "and only the first of them computed a tile: are "
-                                                           "x and y exchanged, here or in the kernel?"
-                                                         : fmt::format("and C needs {}", all));
+    return missing_tiles(tiling, shape) +
+           fmt::format(": {} gives a grid of {} x {} blocks, {}", launch, grid.x, grid.y,
+                       is_enough ? "and only the first of them computed a tile: are "
+                                   "x and y exchanged, here or in the kernel?"
+                                 : fmt::format("and C needs {}", all));
   }
   if (is_normal == is_exchanged) return "";
   const unsigned needs_x = is_normal ? across : down, needs_y = is_normal ? down : across;
@@ -138,7 +145,7 @@ std::string explain_by_grid(const WrongElements& wrong, const Shape& shape, cons
   const bool rounds = (!lacks_x || is_rounded_down(grid.x, size_x, tile_x)) &&
                       (!lacks_y || is_rounded_down(grid.y, size_y, tile_y));
   const bool are_turned = grid.x == needs_y && grid.y == needs_x;
-  return missing_tiles(tiling) + ": " + launch +
+  return missing_tiles(tiling, shape) + ": " + launch +
          fmt::format(" gives a grid of {} x {} blocks, and where blockIdx.x is the tile {}, C needs {} x {}",
                      grid.x, grid.y, is_normal ? "column" : "row", needs_x, needs_y) +
          (are_turned ? ": are x and y exchanged?"

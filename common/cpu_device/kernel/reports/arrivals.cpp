@@ -109,6 +109,24 @@ std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::A
                barrier.expected, place_of_initialisation(barrier).c_str());
 }
 
+std::string is_too_small(const Mbarrier& barrier) {
+  const auto blocks_of = [](const std::vector<Mbarrier::Arrival>& arrivals) {
+    std::set<const Block*> blocks;
+    for (const Mbarrier::Arrival& arrival : with_bytes(arrivals, false)) blocks.insert(arrival.thread->block);
+    return blocks;
+  };
+  const std::set<const Block*> before = blocks_of(barrier.earlier_arrivals),
+                               after = blocks_of(barrier.last_arrivals);
+  const bool share_blocks =
+      std::any_of(after.begin(), after.end(), [&](const Block* block) { return before.count(block) > 0; });
+  if (share_blocks) return "is too small";
+  std::set<std::string> others;  // those without the barrier's own block
+  for (const Block* block : after.count(barrier.block) ? before : after) others.insert(describe(*block));
+  std::string names;
+  for (const std::string& name : others) names += (names.empty() ? "" : ", ") + name;
+  return "is too small, or arrivals of " + names + " are meant for the barrier of another block";
+}
+
 namespace {
 
 /// The sender waited until the slot was empty, and some of the blocks to which it sends have not said so.
@@ -546,10 +564,10 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
     const auto& before = seen.barrier->earlier_arrivals;
     const std::string count = explain_count(*seen.barrier, before, seen.barrier->last_arrivals);
     if (!count.empty())  // which is why it did not wait long enough
-      return "\n  the count of " + name_of(*seen.barrier) +
-             ", for which the thread waited last, is too small" + count +
-             "\n  its last phase ended with the arrivals of" + list(seen.barrier->last_arrivals) +
-             ", and the phase before with those of" + list(before) + open_phase;
+      return "\n  the count of " + name_of(*seen.barrier) + ", for which the thread waited last, " +
+             is_too_small(*seen.barrier) + count + "\n  its last phase ended with the arrivals of" +
+             list(seen.barrier->last_arrivals) + ", and the phase before with those of" + list(before) +
+             open_phase;
   }
   if (seen.barrier->phase == seen.phase + 1)
     text += " with the arrivals of" + list(seen.barrier->earlier_arrivals);
