@@ -187,15 +187,18 @@ std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const T
       issuer.forgotten_store_groups + (issuer.store_groups.empty() ? 0 : issuer.store_groups.size() - 1);
   const bool has_waited = issuer.last_store_wait.epoch > issued_in;
   const auto explain_order_behind_wait = [&](Location where) {
-    return describe(issuer) + " waits for its TMA store at " + own_place(where) +
-           ", and nothing orders that before the write of " +
-           (issuer.warp == writer.warp
-                ? print(
-                      "lane %u of the same warp: lanes do not run in step, so a __syncwarp must come between",
-                      writer.lane)
-                : describe(writer) + (issuer.block_barriers.size() > 1 && writer.block_barriers.size() > 1
-                                          ? ": a __syncthreads must come between"
-                                          : ": a barrier must come between"));
+    const std::string waits = describe(issuer) + " waits for its TMA store at " + own_place(where);
+    // Of one warp the store may as well have come before the tile's last writes.
+    if (issuer.warp == writer.warp)
+      return waits +
+             print(
+                 "; lanes do not run in step, so a __syncwarp must come between that wait and the next "
+                 "writes, and another between writes and the store: as lane %u shows, one is missing",
+                 writer.lane);
+    return waits + ", and nothing orders that before the write of " + describe(writer) +
+           (issuer.block_barriers.size() > 1 && writer.block_barriers.size() > 1
+                ? ": a __syncthreads must come between"
+                : ": a barrier must come between");
   };
   const std::string wait = "its wait for TMA stores at " + own_place(issuer.last_store_wait.where);
   for (size_t i = 0; i < issuer.store_groups.size(); ++i) {
