@@ -16,9 +16,10 @@ inline void spoil(void* memory, size_t bytes) {
   std::memset(memory, 0xff, std::min(bytes, kMax));
 }
 
-/// A ring of slots of pinned memory has handed one out, or got it back. Reports of the CPU device name the
-/// slot by this, and what was still queued on it; elsewhere it does nothing.
+/// The ring has handed out this slot of pinned memory. Reports of the CPU device name the slot by this;
+/// elsewhere it does nothing.
 inline void note_slot_taken(const std::string& /*ring*/, int /*number*/, const void* /*memory*/) {}
+/// The slot has come back to its ring. The CPU device says what was still queued on it.
 inline void note_slot_given_back(const void* /*memory*/) {}
 
 }  // namespace ladder
