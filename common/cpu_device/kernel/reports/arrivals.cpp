@@ -2,6 +2,7 @@
 /// Arrivals and bytes at an mbarrier: too many, too few, too late, of a wrong multicast or a box too large.
 #include "common/cpu_device/kernel/reports/reports.hpp"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
 #include <iterator>
@@ -107,24 +108,6 @@ std::string explain_count(const Mbarrier& barrier, const std::vector<Mbarrier::A
   if (!explain_wrong_wait(*barrier.block, nullptr).empty()) return "";  // which is why they came early
   return print("; different threads ended the last two: more arrive than the count of %u at %s says",
                barrier.expected, place_of_initialisation(barrier).c_str());
-}
-
-std::string is_too_small(const Mbarrier& barrier) {
-  const auto blocks_of = [](const std::vector<Mbarrier::Arrival>& arrivals) {
-    std::set<const Block*> blocks;
-    for (const Mbarrier::Arrival& arrival : with_bytes(arrivals, false)) blocks.insert(arrival.thread->block);
-    return blocks;
-  };
-  const std::set<const Block*> before = blocks_of(barrier.earlier_arrivals),
-                               after = blocks_of(barrier.last_arrivals);
-  const bool share_blocks =
-      std::any_of(after.begin(), after.end(), [&](const Block* block) { return before.count(block) > 0; });
-  if (share_blocks) return "is too small";
-  std::set<std::string> others;  // those without the barrier's own block
-  for (const Block* block : after.count(barrier.block) ? before : after) others.insert(describe(*block));
-  std::string names;
-  for (const std::string& name : others) names += (names.empty() ? "" : ", ") + name;
-  return "is too small, or arrivals of " + names + " are meant for the barrier of another block";
 }
 
 namespace {
@@ -536,6 +519,24 @@ std::string explain_second_arrival(const Thread& thread, const Mbarrier& barrier
            ", which was in its first phase and let it pass: did its position move on, and its parity "
            "flip?";
   return "";
+}
+
+/// "is too small", of a count for which explain_count() has found a reason. Where different blocks ended the
+/// two phases, some of them may arrive at a wrong barrier instead.
+std::string is_too_small(const Mbarrier& barrier) {
+  const auto blocks_of = [](const std::vector<Mbarrier::Arrival>& arrivals) {
+    std::set<std::string> blocks;
+    for (const Mbarrier::Arrival& arrival : with_bytes(arrivals, false))
+      blocks.insert(describe(*arrival.thread->block));
+    return blocks;
+  };
+  const std::set<std::string> before = blocks_of(barrier.earlier_arrivals),
+                              after = blocks_of(barrier.last_arrivals);
+  const bool share_blocks = std::any_of(after.begin(), after.end(),
+                                        [&](const std::string& block) { return before.count(block) > 0; });
+  if (share_blocks) return "is too small";
+  return fmt::format("is too small, or arrivals of {}, or those of {}, are meant for another barrier",
+                     fmt::join(before, ", "), fmt::join(after, ", "));
 }
 
 }  // namespace

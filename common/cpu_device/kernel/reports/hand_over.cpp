@@ -573,7 +573,7 @@ std::string HandOver::what_the_writer_waited_for_last() const {
       return count;
   if (const std::string count = explain_phases_ahead(*seen.barrier); seen.phase && !count.empty())
     return "the count of " + name_of(*seen.barrier) + ", for which " + describe(writer_) +
-           " waited before it writes, " + is_too_small(*seen.barrier) + count;
+           " waited before it writes, is too small" + count;
   const std::string mask = accesses_.first_writes ? "" : explain_mask(writer_, *first_.block, accesses_);
   const std::string unneeded = accesses_.first_writes || !seen.phase ? "" : explain_unneeded(seen, first_);
   return describe(writer_) + " writes" + mask + ", and waited last for " + name_of(*seen.barrier) +

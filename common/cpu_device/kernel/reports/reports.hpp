@@ -72,9 +72,6 @@ std::string explain_repeated_wait(const Block&);
 /// Of the threads that arrived in two phases, none in both: perhaps all were meant for one. Or nothing.
 std::string explain_count(const Mbarrier&, const std::vector<Mbarrier::Arrival>& before,
                           const std::vector<Mbarrier::Arrival>& after);
-/// "is too small", of a count for which explain_count() has found a reason. Where different blocks ended the
-/// two phases, one of them may arrive at the wrong block's barrier instead.
-std::string is_too_small(const Mbarrier&);
 /// Of a slot that was emptied more often than filled: who emptied it too early. Half a sentence, or nothing.
 std::string explain_early_release(const Mbarrier& one_of_its_ends);
 /// A line that says who ended the last two phases and, where no other cause is known, whether the count is

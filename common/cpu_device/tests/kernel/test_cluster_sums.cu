@@ -195,6 +195,39 @@ TEST_CASE("a count of empty that leaves out readers is named") {
   is_said(Mistake::empty_counts_a_warp,
           ", which reads, is not among them: should it arrive, too, and the count include it?\n");
 }
+TEST_CASE("where another block ends the next phase, its arrivals are asked for beside the count") {
+  const auto expect_twice = [](bool from_other_block) {
+    auto& smem = ladder::shared_storage<Storage>();
+    if (threadIdx.x == 0) {
+      ptx::mbarrier_init(&smem.full, 1);
+      ptx::mbarrier_init(&smem.empty, 1);
+      ptx::fence_mbarrier_init();
+    }
+    ptx::cluster_sync();
+    const bool is_filler = ptx::cluster_block_rank() == 0 && threadIdx.x == 0;
+    const auto fill = [&] {
+      if (!is_filler) return;
+      ptx::mbarrier_wait(&smem.empty, 1);
+      ptx::mbarrier_arrive_expect_bytes(&smem.full, 16);
+    };
+    fill();
+    ptx::cluster_sync();
+    if (ptx::cluster_block_rank() == 0 && threadIdx.x == 32) ptx::mbarrier_arrive_remote(&smem.empty, 0);
+    ptx::cluster_sync();
+    if (ptx::cluster_block_rank() == from_other_block && threadIdx.x == 33)
+      ptx::mbarrier_arrive_remote(&smem.empty, 0);
+    ptx::cluster_sync();
+    fill();
+  };
+  const Shape shape{.block = kThreads, .shared_bytes = sizeof(Storage), .grid = 2, .cluster = 2};
+  const auto said = [&](bool from_other_block) {
+    return failure(shape, fixed_schedules().front(), [&] { expect_twice(from_other_block); });
+  };
+  CHECK_THAT(said(true), ContainsSubstring("for which the thread waited last, is too small, or arrivals of "
+                                           "block (0,0,0), or those of block (1,0,0), are meant for another "
+                                           "barrier; different threads ended the last two"));
+  CHECK_THAT(said(false), ContainsSubstring("for which the thread waited last, is too small; different "));
+}
 TEST_CASE("an inbox that expects nothing, or too few bytes, is found") {
   check_race(with(Mistake::reader_expects_nothing), "test_cluster_sums.cu:");
   check_race(with(Mistake::reader_expects_too_few_bytes), "test_cluster_sums.cu:");
