@@ -65,6 +65,9 @@ struct Options {
 void set_options(const Options&);
 const Options& options();
 
+/// Says that an allocation holds a row-major matrix: reports of accesses outside it name row and column.
+void name_matrix(const void* first, const std::string& name, int rows, int columns, size_t element_bytes);
+
 /// True if the program was linked with the access hooks and its lessons were compiled for them.
 bool instrumented();
 

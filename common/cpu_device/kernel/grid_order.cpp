@@ -455,6 +455,26 @@ std::string GridOrder::suspicion() const {
 
 // --- reports -------------------------------------------------------------------------------------------
 
+namespace {
+
+/// Two blocks store the same elements: why may that be?
+std::string explain_common_elements(const GridOrder::Who& first, const GridOrder::Who& second) {
+  const Uint3 &one = first.block, &other = second.block;
+  std::string differing;
+  for (const auto& [name, differs] :
+       {std::pair('x', one.x != other.x), std::pair('y', one.y != other.y), std::pair('z', one.z != other.z)})
+    if (differs) differing += name;
+  if (first.rank == second.rank && differing.size() == 1)
+    return fmt::format(
+        "the same thread of both, and the blocks differ in {0} alone: is blockIdx.{0} missing where a block "
+        "finds its part, or do parts overlap?",
+        differing);
+  return "their parts overlap, or an index goes beyond the end of a row into the next: is a bound missing, "
+         "or that of another side?";
+}
+
+}  // namespace
+
 std::string GridOrder::describe_race(const RaceChecker& races, const Write& first, const Write& second,
                                      bool second_writes) const {
   const std::string storing = name(first.who.block), coming = name(second.who.block);
@@ -482,8 +502,7 @@ std::string GridOrder::describe_race(const RaceChecker& races, const Write& firs
         storing + " and " + coming + " store the same elements by the same line, and nothing orders the two" +
         (second.place.is_box
              ? "\n  " + explain_boxes(first.place, second.place, "does each block store tiles of its own?")
-             : ": their parts overlap, or an index goes beyond the end of a row into the "
-               "next: is a bound missing, or that of another side?");
+             : ": " + explain_common_elements(first.who, second.who));
   } else if (why.empty()) {
     const bool is_update = are_of_one_line(first.place.return_address, second.place.return_address);
     text += fmt::format(

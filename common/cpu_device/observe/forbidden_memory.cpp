@@ -6,7 +6,26 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/cpu_device/cpu_device.hpp"
+
 namespace cpu_device {
+
+std::string NamedMatrix::describe_place(int64_t begin) const {
+  if (!element_bytes) return "";
+  std::string text = fmt::format(", which holds {}, {} x {}", name, rows, columns);
+  const int64_t element = begin / static_cast<int64_t>(element_bytes);
+  if (element < 0) return text;
+  // What is right of the last row lies behind it, too, as far as a tile may reach.
+  constexpr int64_t kWidestTile = 256;
+  const int64_t row = element / columns, column = element % columns,
+                right = element - int64_t{rows - 1} * columns;
+  const bool may_be_right = right >= columns && right < columns + kWidestTile;
+  return text + (may_be_right
+                     ? fmt::format(": column {} of its last row, or column {} of row {}: is the column, or "
+                                   "the row, not tested?",
+                                   right, column, row)
+                     : fmt::format(": column {} of row {}", column, row));
+}
 
 std::string ForbiddenZone::describe(const void* address, size_t accessed) const {
   const auto first = reinterpret_cast<uintptr_t>(address);
@@ -14,8 +33,10 @@ std::string ForbiddenZone::describe(const void* address, size_t accessed) const 
   if (is_null())
     return first ? fmt::format("follows a null pointer, to address {:#x}", first) : "follows a null pointer";
   if (freed) return "touches " + name + ", which was freed";
-  if (first < allocation) return "begins " + std::to_string(allocation - first) + " bytes before " + name;
-  return "reaches " + std::to_string(last - end_of_allocation) + " bytes beyond the end of " + name;
+  const std::string place = matrix.describe_place(static_cast<int64_t>(first - allocation));
+  if (first < allocation)
+    return "begins " + std::to_string(allocation - first) + " bytes before " + name + place;
+  return "reaches " + std::to_string(last - end_of_allocation) + " bytes beyond the end of " + name + place;
 }
 
 ForbiddenMemory& ForbiddenMemory::instance() {
@@ -39,6 +60,17 @@ void ForbiddenMemory::allow(uintptr_t begin, uintptr_t end) {
   const std::lock_guard<std::mutex> lock(mutex_);
   zones_.erase(zones_.lower_bound(begin), zones_.lower_bound(end));
   snapshot_.reset();
+}
+
+void ForbiddenMemory::name(uintptr_t allocation, const NamedMatrix& matrix) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& [begin, zone] : zones_)
+    if (zone.allocation == allocation && !zone.is_null() && !zone.freed) zone.matrix = matrix;
+  snapshot_.reset();
+}
+
+void name_matrix(const void* first, const std::string& name, int rows, int columns, size_t element_bytes) {
+  ForbiddenMemory::instance().name(reinterpret_cast<uintptr_t>(first), {name, rows, columns, element_bytes});
 }
 
 std::shared_ptr<const ForbiddenMemory::Zones> ForbiddenMemory::snapshot() {

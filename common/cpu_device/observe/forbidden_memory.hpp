@@ -15,6 +15,17 @@
 
 namespace cpu_device {
 
+/// What an allocation holds, if the program has said so.
+struct NamedMatrix {
+  std::string name;
+  int rows = 0, columns = 0;  ///< row-major, without gaps
+  size_t element_bytes = 0;
+
+  /// ", which holds B, 264 x 136: column 8 of row 300", of an access that begins so many bytes behind the
+  /// first element; nothing if it has no name.
+  std::string describe_place(int64_t begin) const;
+};
+
 struct ForbiddenZone {
   uintptr_t begin = 0, end = 0;
   // The allocation that it belongs to:
@@ -22,6 +33,7 @@ struct ForbiddenZone {
   size_t bytes = 0;
   std::string name;  ///< "the buffer of 4096 bytes of cudaMalloc"
   bool freed = false;
+  NamedMatrix matrix = {};
   /// Nothing lies there: what null pointers lead to.
   bool is_null() const { return begin == 0; }
 
@@ -39,6 +51,8 @@ class ForbiddenMemory {
   void forbid(const ForbiddenZone&);
   /// Forgets the zones that begin in [begin, end).
   void allow(uintptr_t begin, uintptr_t end);
+  /// Says what the allocation that begins there holds.
+  void name(uintptr_t allocation, const NamedMatrix&);
   /// All zones as they are now.
   std::shared_ptr<const Zones> snapshot();
 

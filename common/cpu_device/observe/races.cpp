@@ -1237,6 +1237,7 @@ RaceChecker::Unordered RaceChecker::unordered_of(const Conflict& conflict, const
       .are_writes = conflict.why == Why::two_writes,
       .overwrites = conflict.why == Why::overwritten,
       .lacks_fence = conflict.why == Why::no_proxy_fence,
+      .is_unread = !shadows_[conflict.block].cell(conflict.offset / kCellBytes).reads.lanes,
       .first_what = words.first_what,
       .second_what = words.second_what,
       .note_of_writer = writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : "",

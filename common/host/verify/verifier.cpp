@@ -105,6 +105,8 @@ Verifier::Problem Verifier::make_problem(const MakeValues& values_of_seed) const
                   DeviceBuffer<__nv_bfloat16>(size_t(shape_.k) * shape_.n * shape_.b_matrices),
                   DeviceBuffer<__nv_bfloat16>(shape_.n),
                   {}};
+  name_matrix(problem.a.data(), "A", shape_.m, shape_.k);
+  if (shape_.b_matrices == 1) name_matrix(problem.b.data(), "B", shape_.k, shape_.n);
   fill(problem.a.data(), problem.a.size(), values_of_seed(2 * seed_));
   fill(problem.b.data(), problem.b.size(), values_of_seed(2 * seed_ + 1));
   fill(problem.bias.data(), problem.bias.size(), values_of_seed(~seed_));

@@ -464,7 +464,8 @@ WaitedFor HandOver::arrival_of_others() const {
   const auto of_others_in = [&](bool same_warp) {
     return find_waited_for(second_, accesses_.second_epoch, [&](const Mbarrier::Arrival& arrival) {
       return arrival.remote != ArrivalOrder::relaxed && arrival.thread != &first_ &&
-             is_of_warpgroup(*arrival.thread, first_) && (!same_warp || arrival.thread->warp == first_.warp);
+             arrival.thread != &second_ && is_of_warpgroup(*arrival.thread, first_) &&
+             (!same_warp || arrival.thread->warp == first_.warp);
     });
   };
   const WaitedFor of_its_warp = of_others_in(/*same_warp=*/true);  // which speaks for it more likely
@@ -567,7 +568,11 @@ std::string HandOver::what_the_writer_waited_for_last() const {
   if (!writer_is_known_ || !seen.barrier || accesses_.are_writes) return "";
   if (std::string unheard = explain_unheard(first_, second_, accesses_); !unheard.empty()) return unheard;
   const auto* const ended_by = seen.phase ? arrivals_of(seen) : nullptr;
-  if (ended_by && !accesses_.first_writes && !accesses_.first_is_operation)
+  const bool heard_itself_alone =
+      !accesses_.first_writes && first_.warp != writer_.warp && ended_by && !ended_by->empty() &&
+      std::all_of(ended_by->begin(), ended_by->end(),
+                  [&](const Mbarrier::Arrival& one) { return one.thread->warp == writer_.warp; });
+  if (ended_by && !heard_itself_alone && !accesses_.first_writes && !accesses_.first_is_operation)
     if (std::string count = explain_lanes_without(first_, "reads", *seen.barrier, seen.phase, *ended_by);
         !count.empty())
       return count;
@@ -583,7 +588,11 @@ std::string HandOver::what_the_writer_waited_for_last() const {
               : explain_first_parity(seen)) +
          (reader_is_known_ && unneeded.empty() ? explain_other_slot(seen, seen_in(reader_, epoch_of_reader_))
                                                : "") +
-         released_before_the_read(seen) + explain_same_parity(seen);
+         released_before_the_read(seen) + explain_same_parity(seen) +
+         (heard_itself_alone
+              ? ", which tells nothing of those who read: a __syncthreads, or an arrival of theirs that the "
+                "writer waits for, must come before it writes"
+              : "");
 }
 
 }  // namespace

@@ -99,8 +99,11 @@ std::string explain_own_copy(const Thread& thread, const RaceChecker::Unordered&
   if (!first_is_copy || !accesses.second_epoch || !thread.copy_groups_at_wait || !thread.copy_groups_left ||
       thread.last_copy_wait_epoch < accesses.first_epoch ||
       thread.last_copy_wait_epoch > accesses.second_epoch)
-    return what +
-           (first.empty() ? "" : ": wait for it before the second, or is the second for another place?");
+    return what + (first.empty()
+                       ? ""
+                       : std::string(accesses.is_unread ? ", and nobody reads what that brings" : "") +
+                             ": are more copies begun ahead than there are slots, is the second for another "
+                             "place, or must it wait for the first?");
   return what + explain_copy_wait(thread, {{}, thread.last_copy_wait_epoch});
 }
 

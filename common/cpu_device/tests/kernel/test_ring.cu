@@ -352,6 +352,34 @@ TEST_CASE("a staging tile that is overwritten while TMA may read it is a race") 
   check_race(with(Mistake::storer_does_not_wait_for_its_read), "TMA store (a read) issued by");
   check_race(with(Mistake::storer_does_not_wait_for_its_read), ") before it has waited for its TMA store\n");
 }
+TEST_CASE("a load whose thread has heard of no reader is told what must come before it") {
+  if (!instrumented()) return;
+  const CheckRaces check_races;
+  std::vector<__nv_bfloat16> input(3 * kTile * kTile, 1.f);
+  const CUtensorMap from = map_of(input.data(), 3 * kTile, kTile, kTile);
+  const auto rounds = [&](bool synchronises) {
+    return failure({.block = 2 * kTile, .shared_bytes = sizeof(Storage<1>)}, {}, [&] {
+      auto& smem = ladder::shared_storage<Storage<1>>();
+      if (threadIdx.x == 0) ptx::mbarrier_init(&smem.full[0], 1);
+      __syncthreads();
+      for (unsigned round = 0; round < 3; ++round) {
+        if (threadIdx.x == 0) {
+          ptx::mbarrier_arrive_expect_bytes(&smem.full[0], sizeof(Tile));
+          ptx::tma_load(&smem.a[0], &from, 0, static_cast<int>(round) * kTile, &smem.full[0]);
+        }
+        ptx::mbarrier_wait(&smem.full[0], round % 2);
+        if (static_cast<float>(smem.a[0].at(static_cast<int>(threadIdx.x) % kTile, 0)) != 1) __trap();
+        ptx::fence_proxy_async();
+        if (synchronises) __syncthreads();
+      }
+    });
+  };
+  CHECK_THAT(rounds(false), ContainsSubstring("overwritten while it may still be read") &&
+                                ContainsSubstring(", which tells nothing of those who read: a __syncthreads, "
+                                                  "or an arrival of theirs that the writer waits for, must "
+                                                  "come before it writes\n"));
+  CHECK(rounds(true) == "");
+}
 TEST_CASE("the next load, which comes before the wait for a TMA store, is not what lets a warp overwrite") {
   std::vector<__nv_bfloat16> input(3 * kTile * kTile, 1.f), output(input.size());
   const CUtensorMap from = map_of(input.data(), 3 * kTile, kTile, kTile),

@@ -71,6 +71,22 @@ TEST_CASE("a load of 16 bytes that straddles the end is named") {
   CHECK_THAT(text, ContainsSubstring("bytes beyond the end of the buffer of 408 bytes of cudaMalloc"));
 }
 
+TEST_CASE("of a matrix that has a name, row and column of what lies outside are told") {
+  if (!instrumented()) SKIP("plain loads are seen in the instrumented build");
+  const Buffer buffer;  // 10 rows of 10
+  name_matrix(buffer.numbers, "B", 10, 10, sizeof(int));
+  const auto load = [&](int row, int column) {
+    int value;
+    return blame([&] { value = hidden(buffer.numbers)[row * 10 + column]; });
+  };
+  CHECK_THAT(load(9, 10),
+             ContainsSubstring("of cudaMalloc, which holds B, 10 x 10: column 10 of its last row, or column "
+                               "0 of row 10: is the column, or the row, not tested?\n"));
+  CHECK_THAT(load(40, 3), ContainsSubstring("which holds B, 10 x 10: column 3 of row 40\n"));
+  CHECK_THAT(load(-1, 9), ContainsSubstring("of cudaMalloc, which holds B, 10 x 10\n"));
+  CHECK(load(9, 9) == "");
+}
+
 namespace {
 
 /// Two words of 8 bytes, at any multiple of 8.

@@ -129,6 +129,17 @@ TEST_CASE("two blocks that store the same elements are named, and no hand-over i
                                      "elements by the same line, and nothing orders the two"));
 }
 
+TEST_CASE("of blocks that store the same elements it is told whether a coordinate may have been forgotten") {
+  Memory memory;
+  const std::string forgotten =
+      "the same thread of both, and the blocks differ in x alone: is blockIdx.x missing";
+  CHECK_THAT(blame({}, true, [&] { memory.stored[threadIdx.x] = 1; }), ContainsSubstring(forgotten));
+  // Other threads of the two blocks.
+  const std::string text = blame({}, true, [&] { memory.stored[threadIdx.x + blockIdx.x] = 1; });
+  CHECK_THAT(text, ContainsSubstring("their parts overlap, or an index goes beyond the end of a row"));
+  CHECK_THAT(text, !ContainsSubstring("differ in"));
+}
+
 TEST_CASE("an arrival that only releases, or only acquires, is named") {
   check_named(
       [](unsigned& arrivals) { return DeviceCounter(arrivals).fetch_add(1, cuda::memory_order_release); });
