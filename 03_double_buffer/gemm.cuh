@@ -43,7 +43,7 @@ __device__ __forceinline__ void copy_async(const Share& share, Tile& tile) {
     if (inside && kUseL1)
       ptx::cp_async_ca_16(share.destination(tile, i), source);
     else if (inside)
-      __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));  // past L1
+      __pipeline_memcpy_async(share.destination(tile, i), source, sizeof(uint4));  // .cg: past L1
     else
       *share.destination(tile, i) = make_uint4(0, 0, 0, 0);
   });

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const Gemm p) {
     for (unsigned i = threadIdx.x; i < kTile.k * kTile.n; i += kThreads)
       smem.b[i / kTile.n][i % kTile.n] = element(p.b, p.k, p.n, k + i / kTile.n, first_column + i % kTile.n);
     __syncthreads();  // the tiles are complete
-#pragma unroll 8      // 96 instructions for each i: the loop itself costs little
+#pragma unroll 8      // 96 instructions for each i, without copying: the loop itself costs little
     for (int i = 0; i < kTile.k; ++i) {
       float a[kSums], b[kSums];  // each is used kSums times
 #pragma unroll
