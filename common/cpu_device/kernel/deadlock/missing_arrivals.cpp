@@ -215,6 +215,21 @@ std::string first_wait_of_each_block(const WaitGraph& graph, const Mbarrier& bar
       blocks.size());
 }
 
+/// Those who wait for bytes of others may be the ones who arrive, and those who wait here the ones who send.
+std::string bytes_behind_first_wait(const WaitGraph& graph) {
+  for (const WaitGraph::Node& node : graph.nodes()) {
+    if (!graph.may_wait_before_sending(node, *graph.root())) continue;
+    const Mbarrier& bytes = mbarrier_of(*node.waiting.front());
+    const std::string who = names_of(node.waiting);
+    return "; " + who + (are_several(who) ? " wait" : " waits") +
+           print(" for %lld bytes at ", static_cast<long long>(bytes.missing_bytes)) + name_of(bytes) + " (" +
+           own_place(node.waiting.front()->wait.where) +
+           "), which nobody has sent: if they are sent only behind this wait, must the first wait have "
+           "parity 1, which passes at once, or is an arrival before them missing?";
+  }
+  return "";
+}
+
 /// Nor at the barriers at the same place in other blocks.
 bool is_unheard_in_all_blocks(const WaitGraph& graph, const Mbarrier& barrier) {
   const std::vector<const Block*> all = graph.blocks();
@@ -382,7 +397,8 @@ std::string why_of_arrivals(const WaitGraph& graph, const Mbarrier& barrier) {
            {held_by_those_who_wait(graph, barrier), arrived_at_one_slot(graph, barrier),
             arrived_in_other_blocks(graph, barrier)})
         if (!cause.empty()) return text + cause;
-      text += first_wait_of_each_block(graph, barrier) + arrivals_elsewhere(graph, barrier);
+      text += first_wait_of_each_block(graph, barrier) + bytes_behind_first_wait(graph) +
+              arrivals_elsewhere(graph, barrier);
     }
   }
   std::vector<const Thread*> gone;

@@ -100,6 +100,9 @@ std::vector<WaitGraph::Comer> WaitGraph::comers_to(const Node& node, const Mbarr
                                      [&](const auto& one) { return one.thread == earlier.thread; });
       if (!again) comers.push_back({earlier.thread, false});
     }
+    for (const Node& other : nodes_)
+      if (may_wait_before_sending(node, other))
+        for (const Thread* thread : other.waiting) comers.push_back({thread, false});
     return comers;
   }
   for (const Thread* thread : threads_)
@@ -227,6 +230,22 @@ bool WaitGraph::comes_before(const Node& one, const Node& other) const {
   return block != other_block ? block < other_block : mbarrier_of(a).offset < mbarrier_of(b).offset;
 }
 
+bool WaitGraph::lacks_first_bytes(const Mbarrier& barrier) {
+  return !barrier.phase && !barrier.pending && !barrier.has_had_bytes && barrier.missing_bytes > 0 &&
+         std::all_of(barrier.arrivals.begin(), barrier.arrivals.end(),
+                     [&](const auto& arrival) { return waits_for(*arrival.thread) == &barrier; });
+}
+
+bool WaitGraph::may_wait_before_sending(const Node& bytes, const Node& senders) const {
+  const Thread &receives = *bytes.waiting.front(), &sends = *senders.waiting.front();
+  if (!is_at_mbarrier(receives) || !is_at_mbarrier(sends)) return false;
+  const Mbarrier &inbox = mbarrier_of(receives), &free = mbarrier_of(sends);
+  const bool is_new = is_unused(free) && free.times_arrived.empty() && !free.early_pass.thread;
+  const bool is_full = other_end(free) && free.is_full;  // which is waited for before a read
+  if (!lacks_first_bytes(inbox) || !is_new || is_full || bytes.waiting.size() < free.pending) return false;
+  return other_end(free) == &inbox || !node_of(counterpart_in(*free.block, inbox));
+}
+
 WaitGraph::Rank WaitGraph::rank(const Node& node) const {
   const Thread& first = *node.waiting.front();
   if (first.wait.kind == WaitKind::registers) return bytes;
@@ -260,7 +279,8 @@ const Thread* WaitGraph::late_at(const Node& node, const Mbarrier& barrier) {
 
 bool WaitGraph::waits_for_new_slot(const Node& node, const Mbarrier& barrier) const {
   const Mbarrier* const full = other_end(barrier);
-  if (!full || barrier.is_full || !is_unused(barrier) || !is_unused(*full) || !node_of(full)) return false;
+  if (!full || barrier.is_full || !is_unused(barrier) || !node_of(full)) return false;
+  if (!is_unused(*full) && !lacks_first_bytes(*full)) return false;
   const Thread::Seen& seen = node.waiting.front()->last_seen;
   const bool second_lap =
       seen.barrier && seen.barrier->initialised_at == barrier.initialised_at &&

@@ -60,6 +60,9 @@ class WaitGraph {
   static const Thread* late_at(const Node& node, const Mbarrier& barrier);
   /// Who fills a slot for the first time must find it empty. Does a thread wait until a new one is emptied?
   bool waits_for_new_slot(const Node& node, const Mbarrier& barrier) const;
+  /// Those who wait for bytes expect them themselves, and nobody has ever sent any: others send them. Do
+  /// those perhaps wait before that, for the first phase of a new barrier of theirs?
+  bool may_wait_before_sending(const Node& bytes, const Node& senders) const;
   /// What explains most comes first.
   Rank rank(const Node& node) const;
   /// Does what the node waits for come only after what another waits for?
@@ -68,6 +71,8 @@ class WaitGraph {
   bool is_unknown(const Node& node) const;
 
  private:
+  /// Those who wait expect the bytes themselves, and nobody has ever sent any: others must.
+  static bool lacks_first_bytes(const Mbarrier& barrier);
   /// Did the thread get through the wait that comes before its arrival in this phase?
   static bool owes(const Mbarrier& barrier, const Thread& thread);
   /// At the same end of another slot of its pipeline.

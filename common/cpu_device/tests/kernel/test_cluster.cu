@@ -607,6 +607,37 @@ TEST_CASE("of a block whose threads may still arrive, nothing is said of those o
   }
 }
 
+TEST_CASE("a first wait of those who send is named only where they may be the ones that are waited for") {
+  const Box box;
+  enum class Mistake { parity, no_load };
+  for (const Mistake mistake : {Mistake::parity, Mistake::no_load})
+    for (const Schedule& schedule : all_schedules()) {
+      const std::string text = failure(cluster_of(1), schedule, [&] {
+        Storage& shared = prepare();
+        if (threadIdx.x == 0) ptx::mbarrier_init(&shared.never_initialised, 1);  // but here
+        __syncthreads();
+        // Warp 0 reads what it expects itself, or what thread 32 expects; thread 33 waits for what it read.
+        const bool is_reader = threadIdx.x == 0, is_loader = threadIdx.x == 32;
+        if (mistake == Mistake::parity ? is_reader : is_loader)
+          ptx::mbarrier_arrive_expect_bytes(&shared.full, kTileBytes);
+        if (is_reader) ptx::mbarrier_wait(&shared.full, 0);
+        if (is_loader) ptx::mbarrier_wait(&shared.empty, mistake == Mistake::no_load);
+        if (is_loader && mistake != Mistake::no_load)
+          ptx::tma_load(&shared.tile, &box.map, 0, 0, &shared.full);
+        if (is_reader) ptx::mbarrier_arrive(&shared.empty);
+        if (is_reader) ptx::mbarrier_arrive(&shared.never_initialised);
+        if (threadIdx.x == 33) ptx::mbarrier_wait(&shared.never_initialised, 0);
+      });
+      if (mistake == Mistake::parity)
+        CHECK_THAT(text, ContainsSubstring(" for empty, phase 0: 1 of 1 arrivals missing\n  the slot is new, "
+                                           "and empty: the first wait for it must have parity 1, and has 0; "
+                                           "warp 0 lane 0 waits for full\n"));
+      else
+        CHECK_THAT(text, ContainsSubstring(" for full, phase 0: 2048 of 2048 bytes missing\n") &&
+                             ContainsSubstring(", and none came\n"));
+    }
+}
+
 TEST_CASE("blocks that wait first for what only they send are told that this wait must pass") {
   for (const Schedule& schedule : fixed_schedules()) {
     const std::string text = failure(cluster_of(2), schedule, [] {

@@ -43,6 +43,7 @@ enum class Mistake {
   empty_counts_a_warp,
   empty_counts_three,
   sender_does_not_wait,
+  sender_waits_with_the_wrong_parity,
   sender_sends_half,
   no_sync_after_initialisation,
   no_sync_at_the_end,
@@ -77,7 +78,8 @@ class Roles {
 
   void send(int tile) {
     if (!makes(Mistake::sender_does_not_wait))
-      ptx::mbarrier_wait_cluster(&smem_.empty, static_cast<uint32_t>(tile & 1) ^ 1);
+      ptx::mbarrier_wait_cluster(&smem_.empty, static_cast<uint32_t>(tile & 1) ^
+                                                   !makes(Mistake::sender_waits_with_the_wrong_parity));
     for (int v = 0; v < (makes(Mistake::sender_sends_half) ? 1 : kVectors); ++v) {
       const int i = v * kThreads + static_cast<int>(threadIdx.x);
       const float first = part(kSender, tile, 4 * i);
@@ -235,6 +237,19 @@ TEST_CASE("an inbox that expects nothing, or too few bytes, is found") {
 TEST_CASE("an inbox that expects more bytes than come waits for ever, and the rest is said") {
   check_named_always(with(Mistake::reader_expects_too_many_bytes), "16 bytes missing");
   check_named_always(with(Mistake::sender_sends_half), "1024 bytes missing");
+}
+TEST_CASE(
+    "a sender that waits first for the release of what it has not sent is named, and asked for its parity") {
+  check_named_always(with(Mistake::sender_waits_with_the_wrong_parity),
+                     "deadlock: block (1,0,0) warps 0-1 wait at test_cluster_sums.cu:");
+  check_named_always(with(Mistake::sender_waits_with_the_wrong_parity),
+                     " for empty, phase 0: 64 of 64 arrivals missing\n  nobody has ever arrived there; block "
+                     "(0,0,0) warps 0-1 wait for 2048 bytes at full (test_cluster_sums.cu:");
+  check_named_always(with(Mistake::sender_waits_with_the_wrong_parity),
+                     "), which nobody has sent: if they are sent only behind this wait, must the first wait "
+                     "have parity 1, which passes at once, or is an arrival before them missing?\n");
+  for (const std::string& text : blames(with(Mistake::reader_does_not_release), false))
+    CHECK_THAT(text, ContainsSubstring("\n  nobody has ever arrived there\n"));
 }
 TEST_CASE("an inbox that nobody releases is a deadlock that names both blocks") {
   check_named_always(with(Mistake::reader_does_not_release),
