@@ -8,6 +8,7 @@
 #include "common/cpu_device/kernel/engine_mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_tma.hpp"
 #include "common/cpu_device/kernel/memory/engine_remote.hpp"
+#include "common/cpu_device/kernel/reports/loads.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/kernel/reports/reports.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
@@ -68,18 +69,19 @@ void check_not_more_than_expected(Cluster& cluster, Thread& thread, const TmaLoa
                        static_cast<long long>(load.bytes() - left)) +
                      slot,
                  where);
-  cluster.fail(
-      thread,
-      print("%s: brings %lld bytes more than expected: ", load.what(),
-            static_cast<long long>(load.bytes() - left)) +
-          (is_box ? print("a box of %u rows of %u bytes", load.box.rows(), load.box.row_bytes())
-                  : print("%u bytes", load.box.row_bytes())) +
-          print(", where %lld are left of the %lld that are expected: the %s is too large, or too few bytes "
-                "were expected at ",
-                static_cast<long long>(left), static_cast<long long>(barrier.expected_bytes),
-                is_box ? "box" : "copy") +
-          describe(barrier),
-      where);
+  const std::string same = explain_same_place(loads_of_phase(barrier, barrier.phase, &thread));
+  cluster.fail(thread,
+               print("%s: brings %lld bytes more than expected: ", load.what(),
+                     static_cast<long long>(load.bytes() - left)) +
+                   (is_box ? print("a box of %u rows of %u bytes", load.box.rows(), load.box.row_bytes())
+                           : print("%u bytes", load.box.row_bytes())) +
+                   print(", where %lld are left of the %lld that are expected", static_cast<long long>(left),
+                         static_cast<long long>(barrier.expected_bytes)) +
+                   (same.empty() ? print(": the %s is too large, or too few bytes were expected at ",
+                                         is_box ? "box" : "copy") +
+                                       describe(barrier)
+                                 : " at " + describe(barrier) + "\n  " + same),
+               where);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/reports/loads.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
 #include "common/cpu_device/observe/source_lines.hpp"
@@ -247,6 +248,37 @@ std::string got_of_phase(const CountedCopy& copy) {
          list(with_bytes(barrier.last_arrivals, true), nullptr, /*says_bytes=*/true);
 }
 
+/// The loads of the phase fill arrays from end to end, so no box is too large, and no mask brings bytes of
+/// others to the same place: more than this line expects. A line of the report; empty if it is not so.
+std::string explain_expected_bytes(const CountedCopy& copy, const std::vector<LoadOfPhase>& loads) {
+  const Mbarrier& barrier = *copy.barrier;
+  std::set<std::string> expected_at;
+  for (const Mbarrier::Arrival& arrival : with_bytes(barrier.last_arrivals, false))
+    expected_at.insert(std::strstr(arrival.what, "expect") ? own_place(arrival.where) : "");
+  if (loads.empty() || !barrier.last_expected_bytes || expected_at.size() != 1 ||
+      expected_at.begin()->empty() || !fill_arrays(loads))
+    return "";
+  int64_t started = 0;
+  std::map<unsigned, std::map<std::string, int64_t>> bytes_at;  // of each block, and line
+  for (const auto& [issuer, load] : loads) {
+    started += load.bytes;
+    bytes_at[issuer->block->ids.rank_in_cluster][own_place(load.where)] += load.bytes;
+  }
+  std::string text =
+      print("\n  phase %llu expected %lld bytes (", static_cast<unsigned long long>(copy.phase),
+            static_cast<long long>(barrier.last_expected_bytes)) +
+      *expected_at.begin() +
+      print("), and loads of %lld were started for it, each to a place of its own:",
+            static_cast<long long>(started));
+  for (const auto& [rank, lines] : bytes_at) {
+    text += (rank == bytes_at.begin()->first ? " " : ", ") + describe(*copy.issuer->cluster.blocks()[rank]);
+    for (const auto& [line, bytes] : lines)
+      text += (line == lines.begin()->first ? "" : " and") + print(" %lld (", static_cast<long long>(bytes)) +
+              line + ")";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
@@ -285,6 +317,15 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
       !box.empty())
     return ": " + box + "\n  the copy came after its phase at " + describe(barrier) + " had ended: phase" +
            got_of_phase(copy);
+  const std::vector<LoadOfPhase> loads = is_next && !is_whole_phase
+                                             ? loads_of_phase(barrier, copy.phase, copy.issuer)
+                                             : std::vector<LoadOfPhase>();
+  if (const std::string same = explain_same_place(loads); !same.empty())
+    return ": more bytes are sent to " + describe(barrier) +
+           print(" than the %lld that its phase %llu expected\n  ",
+                 static_cast<long long>(barrier.last_expected_bytes),
+                 static_cast<unsigned long long>(copy.phase)) +
+           same;
   std::string text =
       is_whole_phase
           ? print(
@@ -294,10 +335,15 @@ std::string explain_bytes_too_late(Cluster& cluster, const CountedCopy& copy) {
           : std::string(
                 ": the phase in which it was issued has ended before its bytes came: too few bytes "
                 "were expected at ");
-  text += describe(barrier) + (is_whole_phase ? "" : copy.too_late_because()) +
+  text += describe(barrier);
+  const bool reaches_sender = !mask || mask >> copy.issuer->block->ids.rank_in_cluster & 1;
+  if (const std::string expected = reaches_sender ? explain_expected_bytes(copy, loads) : "";
+      !expected.empty())
+    return text + expected;
+  text += std::string(is_whole_phase ? "" : copy.too_late_because()) +
           (!is_whole_phase && copy.box_rows() ? ", or a box is too large" : "");
   if (mask) text += ", or a mask names a wrong block";
-  if (mask && !(mask >> copy.issuer->block->ids.rank_in_cluster & 1))
+  if (!reaches_sender)
     text += ": this one, of " + describe(*copy.issuer->block) + ", leaves out the block that sends";
   if (is_next) text += "\n  phase" + got_of_phase(copy);
   if (mask) {

@@ -607,6 +607,34 @@ TEST_CASE("of a block whose threads may still arrive, nothing is said of those o
   }
 }
 
+TEST_CASE("multicasts of two blocks to one place are named where more bytes come than are expected") {
+  const Box box;
+  for (const uint16_t own : {0, 1})  // only the pair, or all four
+    for (const Schedule& schedule : fixed_schedules()) {
+      const std::string text = failure(cluster_of(4), schedule, [&] {
+        Storage& shared = prepare();
+        const unsigned rank = ptx::cluster_block_rank();
+        if (threadIdx.x == 0) {
+          ptx::mbarrier_arrive_expect_bytes(&shared.full, kTileBytes);
+          const auto pair = static_cast<uint16_t>(0b11 << (rank & 2));
+          if (rank % 2 == 0)
+            ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, own ? pair : 0b1111);
+          ptx::mbarrier_wait(&shared.full, 0);
+          if (!own) ptx::mbarrier_wait(&shared.full, 1);
+        }
+        ptx::cluster_sync();
+      });
+      if (own)
+        CHECK(text == "");
+      else if (schedule.landing == Landing::late)
+        CHECK_THAT(text, ContainsSubstring(" than the 2048 that its phase 0 expected\n  block (0,0,0) ("
+                                           "test_cluster.cu:") &&
+                             ContainsSubstring(", mask 0b1111) and block (2,0,0) (test_cluster.cu:") &&
+                             ContainsSubstring(", mask 0b1111) send to the same place: does a mask name a "
+                                               "wrong block?\n"));
+    }
+}
+
 TEST_CASE("a first wait of those who send is named only where they may be the ones that are waited for") {
   const Box box;
   enum class Mistake { parity, no_load };

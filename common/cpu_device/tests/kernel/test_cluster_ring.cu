@@ -276,8 +276,20 @@ TEST_CASE("a block that expects its own half only is found") {
        "TMA load: brings 4096 bytes more than expected: a box of 64 rows of 128 bytes, where 4096 are left "
        "of "
        "the 12288 that are expected: the box is too large, or too few bytes were expected at full[0]"});
-  check_race(with(Mistake::loader_expects_its_own_half_only),
-             {"or a box is too large, or a mask names a wrong block", "TMA multicast (a write) issued by"});
+  check_race(
+      with(Mistake::loader_expects_its_own_half_only),
+      {": too few bytes were expected at full[0] of block (0,0,0)", "TMA multicast (a write) issued by"});
+  if (!instrumented()) return;
+  const std::vector<std::string> texts =
+      blames(with(Mistake::loader_expects_its_own_half_only), /*check_races=*/false);
+  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
+    return text.find("\n  phase 0 expected 12288 bytes (test_cluster_ring.cu:") != text.npos &&
+           text.find(
+               "), and loads of 16384 were started for it, each to a place of its own: block (0,0,0) ") !=
+               text.npos &&
+           text.find("), block (1,0,0) 4096 (test_cluster_ring.cu:") != text.npos &&
+           text.find("box is too large") == text.npos && text.find("wrong block") == text.npos;
+  }));
 }
 TEST_CASE("a box as high as the tile is named where it stands for a half") {
   if (!instrumented()) return;
