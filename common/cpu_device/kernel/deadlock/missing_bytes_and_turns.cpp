@@ -9,6 +9,7 @@
 #include "common/cpu_device/kernel/deadlock/mbarriers.hpp"
 #include "common/cpu_device/kernel/deadlock/wait_graph.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/reports/loads.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/kernel/reports/reports.hpp"
 
@@ -67,6 +68,53 @@ std::string bytes_in_other_blocks(const WaitGraph& graph, const Mbarrier& barrie
          (mask ? "does the mask name a wrong block?" : "is the rank of the receiver wrong?");
 }
 
+/// "block (1,0,0) has loaded as many bytes as are missing, at gemm.cuh:66, for itself alone, ...": by a line
+/// that sends to this block, too, and to places that no load for this block fills.
+std::string bytes_kept_by_other_blocks(const WaitGraph& graph, const Mbarrier& barrier) {
+  const std::vector<LoadOfPhase> own = loads_of_phase(barrier, barrier.phase);
+  const auto is_kept = [&](const LoadOfPhase& one) {
+    const Block& block = *one.load.barrier->block;
+    const bool is_alone =
+        one.issuer->block == &block && !(one.load.mask & ~(1u << block.ids.rank_in_cluster));
+    return is_alone &&
+           std::any_of(own.begin(), own.end(),
+                       [&](const auto& mine) { return mine.load.where == one.load.where; }) &&
+           std::none_of(own.begin(), own.end(), [&](const auto& mine) { return overlap(mine, one); });
+  };
+  std::vector<const Block*> keepers;
+  int64_t bytes = 0;  // that each has kept
+  std::set<std::string> places;
+  for (const Block* block : graph.blocks()) {
+    const Mbarrier* const other = block == barrier.block ? nullptr : counterpart_in(*block, barrier);
+    if (!other) continue;
+    int64_t kept = 0;
+    for (const LoadOfPhase& one : loads_of_phase(*other, barrier.phase)) {
+      if (!is_kept(one)) continue;
+      kept += one.load.bytes;
+      places.insert(own_place(one.load.where));
+    }
+    if (!kept) continue;
+    if (!keepers.empty() && kept != bytes) return "";
+    bytes = kept;
+    keepers.push_back(block);
+  }
+  const auto count = static_cast<int64_t>(keepers.size());
+  const bool has_one_all = bytes == barrier.missing_bytes;
+  if (!count || places.size() != 1 || (!has_one_all && bytes * count != barrier.missing_bytes)) return "";
+  const bool several = count > 1;
+  return ranges_of_blocks(keepers).substr(1) +
+         (!several      ? " has"
+          : has_one_all ? " have each"
+                        : " have together") +
+         " loaded as many bytes as are missing, at " + *places.begin() +
+         (several ? ", for themselves alone" : ", for itself alone") +
+         ", to places that no load for this block fills: should " +
+         (!several      ? "it"
+          : has_one_all ? "one of them"
+                        : "they") +
+         " multicast these to this block, too?";
+}
+
 /// As many bytes as are missing have come at another barrier that did not expect them.
 std::string bytes_elsewhere(const WaitGraph& graph, const Mbarrier& barrier) {
   if (barrier.missing_bytes <= 0) return "";
@@ -76,7 +124,8 @@ std::string bytes_elsewhere(const WaitGraph& graph, const Mbarrier& barrier) {
                    static_cast<long long>(barrier.missing_bytes)) +
              name_of(*other) + ", unexpected, of" + list(with_bytes(other->arrivals, true)) +
              ": is that the wrong barrier?";
-  return bytes_in_other_blocks(graph, barrier);
+  if (const std::string sent = bytes_in_other_blocks(graph, barrier); !sent.empty()) return sent;
+  return bytes_kept_by_other_blocks(graph, barrier);
 }
 
 }  // namespace

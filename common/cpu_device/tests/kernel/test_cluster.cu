@@ -635,6 +635,49 @@ TEST_CASE("multicasts of two blocks to one place are named where more bytes come
     }
 }
 
+TEST_CASE("halves that each of four blocks keeps for itself are told to the others") {
+  Box box;
+  // Pairs share a tile: each loads a half of its rows. Or all four share, each a quarter.
+  for (const unsigned parts : {2u, 4u})
+    for (const Schedule& schedule : all_schedules()) {
+      const CUtensorMap map =
+          map_of(box.elements.data(), kRows, kColumns, kRows / parts, CU_TENSOR_MAP_SWIZZLE_NONE);
+      const std::string text = failure(cluster_of(4), schedule, [&] {
+        Storage& shared = prepare();
+        const unsigned rank = ptx::cluster_block_rank(), row = rank % parts * kRows / parts;
+        if (threadIdx.x == 0) {
+          ptx::mbarrier_arrive_expect_bytes(&shared.full, kTileBytes);
+          ptx::tma_load_multicast(reinterpret_cast<__nv_bfloat16*>(&shared.tile) + row * kColumns, &map, 0,
+                                  static_cast<int>(row), &shared.full, static_cast<uint16_t>(1 << rank));
+          ptx::mbarrier_wait(&shared.full, 0);
+        }
+        ptx::cluster_sync();
+      });
+      CHECK_THAT(text, ContainsSubstring(parts == 2 ? "; blocks (1,0,0), (3,0,0) have each loaded as many "
+                                                      "bytes as are missing, at test_cluster.cu:"
+                                                    : "; blocks (1,0,0) to (3,0,0) have together loaded as "
+                                                      "many bytes as are missing, at test_cluster.cu:") &&
+                           ContainsSubstring(parts == 2 ? "fills: should one of them multicast these"
+                                                        : "fills: should they multicast these"));
+    }
+}
+
+TEST_CASE("bytes that no block has loaded are not called those of another") {
+  const Box box;
+  for (const Schedule& schedule : all_schedules()) {
+    const std::string text = failure(cluster_of(2), schedule, [&] {  // each its own, and expects two
+      Storage& shared = prepare();
+      if (threadIdx.x == 0) {
+        ptx::mbarrier_arrive_expect_bytes(&shared.full, 2 * kTileBytes);
+        ptx::tma_load(&shared.tile, &box.map, 0, 0, &shared.full);
+        ptx::mbarrier_wait(&shared.full, 0);
+      }
+      ptx::cluster_sync();
+    });
+    CHECK_THAT(text, ContainsSubstring(", and these came: block (0,0,0) warp 0 (2048 bytes of a TMA load"));
+  }
+}
+
 TEST_CASE("a first wait of those who send is named only where they may be the ones that are waited for") {
   const Box box;
   enum class Mistake { parity, no_load };

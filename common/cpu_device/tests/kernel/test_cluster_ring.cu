@@ -300,6 +300,11 @@ TEST_CASE("a box as high as the tile is named where it stands for a half") {
 }
 TEST_CASE("a half that does not reach both blocks leaves the other waiting for its bytes") {
   check_named_always(with(Mistake::loader_sends_to_itself_only), "4096 bytes missing");
+  check_named_always(with(Mistake::loader_sends_to_itself_only),
+                     "); block (1,0,0) has loaded as many bytes as are missing, at test_cluster_ring.cu:");
+  check_named_always(with(Mistake::loader_sends_to_itself_only),
+                     ", for itself alone, to places that no load for this block fills: should it multicast "
+                     "these to this block, too?\n");
   check_named_always(with(Mistake::loader_sends_to_the_other_only), "4096 bytes missing");
 }
 TEST_CASE("halves that both blocks send to one place are named, and so is the place that gets none") {
