@@ -490,6 +490,12 @@ class Mistakes {
         if (is_v && bytes) try_one("second 64 dimensions", &Strides::panel, bytes);
       }
     }
+    const Strides right{kStepOfV};
+    add(fmt::format("the product with V took the next 8 keys of V {} bytes further on and the second 64 "
+                    "dimensions {}, where they lie {} and {} bytes further on: are the leading and the "
+                    "stride offset of its descriptor exchanged?",
+                    right.panel, right.eight, right.eight, right.panel))
+        .v_strides = Strides{kStepOfV, right.panel, right.eight};
   }
 
   void add_heads() {

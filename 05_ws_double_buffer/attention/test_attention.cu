@@ -280,8 +280,9 @@ struct Changed {
   int spoilt_row = -1;  ///< which has an error besides
   int rows_from = 0;    ///< the first query of each 128 with the change
   std::function<int64_t(int64_t block, bool is_last, bool is_v)> first_row = nullptr;  ///< of a block's load
-  int v_step = 2048;  ///< bytes in V from 16 keys to the next
-  int k_step = 32;    ///< and in K from 16 dimensions to the next
+  int v_step = 2048;               ///< bytes in V from 16 keys to the next
+  int k_step = 32;                 ///< and in K from 16 dimensions to the next
+  bool exchanges_offsets = false;  ///< of V's descriptor: of 8 keys, and of the second 64 dimensions
 };
 
 /// One lane computes a row, with the change. The arrays are on the host.
@@ -316,6 +317,10 @@ std::vector<__nv_bfloat16> changed_attention(const Extent& e, const std::vector<
     const auto at_v = [&](int64_t key, int d) {
       if (now.first_row) return at(v, placed(key, true), d);
       if (now.takes_turns_wrong) return key / kKeys + 1 < blocks ? at(k, key + kKeys, d) : at(v, key, d);
+      if (now.exchanges_offsets) {
+        const int64_t eight = key % kKeys / 8;
+        return at(v, (key / 8 - eight % 2 + d / 64) * 8 + key % 8, int(eight % 2 * 64 + d % 64));
+      }
       // Of a panel, whose rows of 64 dimensions lie one behind the other.
       const int64_t from = key % kKeys % 16 * 64 + d % 64 + key % kKeys / 16 * now.v_step / 2;
       const int64_t key_read = key / kKeys * kKeys + from / 64;
@@ -497,6 +502,12 @@ TEST_CASE("attention: a wrong O that a known mistake explains is explained by it
        {.k_step = 64},
        "\n  the product Q K^T took the next 16 dimensions of K 64 bytes further on, where they lie 32 bytes "
        "further on: what is added to its descriptor is wrong; all rows"},
+      {full,
+       {.exchanges_offsets = true},
+       "\n  the product with V took the next 8 keys of V 16384 bytes further on and the second 64 dimensions "
+       "1024, where they lie 1024 and 16384 bytes further on: are the leading and the stride offset of its "
+       "descriptor exchanged?; all rows"},
+      {full, {.spoilt_row = 7, .exchanges_offsets = true}, "elements are wrong\n  all rows are wrong"},
       {full,
        {.first_row = [](int64_t block, bool, bool is_v) { return (2 * block + is_v) * kKeys; }},
        "\n  block i of K was loaded from row 256 i on, and that of V from row 256 i + 128, not both from row "
