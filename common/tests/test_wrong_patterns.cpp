@@ -1107,12 +1107,14 @@ TEST_CASE(
 TEST_CASE("K tiles that are counted more than once, or never, are counted") {
   ladder::testing::skip_unless_runnable(ladder::fake::lesson());
   // Two blocks that should share K both take every second tile, and one of them has fewer steps.
-  CHECK_THAT(complaint_of_terms([](int, int, int k) -> Term {
-               return {k, k, k / 64 == 4 ? 1 : k / 64 % 2 ? 0 : 2};
-             }),
-             ContainsSubstring(
-                 "tile column 0: C has the products of K tiles 0, 2 twice, of 4 once, of 1, 3 never (5 K "
-                 "tiles, 64 wide): do two blocks, or two groups of threads, take the same ones?; all"));
+  CHECK_THAT(
+      complaint_of_terms([](int, int, int k) -> Term {
+        return {k, k, k / 64 == 4 ? 1 : k / 64 % 2 ? 0 : 2};
+      }),
+      ContainsSubstring(
+          "tile column 0: C has the products of K tiles 0, 2 twice, of 4 once, of 1, 3 never (5 K "
+          "tiles, 64 wide): do two blocks, or two groups of threads, take the same ones, or does one add "
+          "its own sums in place of the other's?; all"));
   CHECK_THAT(complaint_of_terms([](int, int, int k) -> Term {
                return {k, k, k / 64 == 1 || k / 64 == 3 ? 0 : 1};
              }),

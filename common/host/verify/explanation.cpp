@@ -374,7 +374,9 @@ class Explainer {
     const bool is_shared_wrongly = std::find(times.begin(), times.end(), 0) != times.end() &&
                                    *std::max_element(times.begin(), times.end()) == 2;
     return said + fmt::format(" ({} K tiles, 64 wide)", tiles_) +
-           (is_shared_wrongly ? ": do two blocks, or two groups of threads, take the same ones?" : "");
+           (is_shared_wrongly ? ": do two blocks, or two groups of threads, take the same ones, or does one "
+                                "add its own sums in place of the other's?"
+                              : "");
   }
 
   /// K tile i is loaded from another k than 64 i: the step is not multiplied by the tile's width, or by
