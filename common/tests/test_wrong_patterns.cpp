@@ -1154,11 +1154,43 @@ TEST_CASE("A part of each K tile that is multiplied for all parts is named") {
                return {k / 64 * 64 + 16 + k % 16, k};
              }),
              ContainsSubstring("of each K tile of A, columns 16 to 31 were taken for all 64: "));
+  CHECK_THAT(complaint_of_terms([](int, int, int k) -> Term {
+               return {k, k / 32 * 32};
+             }),
+             ContainsSubstring("of each 32 rows of B, row 0 was taken for all 32: the k of the load"));
   // Only in some of the K tiles.
   CHECK_THAT(complaint_of_terms([](int, int, int k) -> Term {
                return {k, k / 64 % 2 ? k : k / 64 * 64 + k % 32};
              }),
-             !ContainsSubstring("were taken for all"));
+             !ContainsSubstring("taken for all"));
+}
+
+TEST_CASE("A thread's column or row that is taken for the place along K is named, and the operand") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  CHECK_THAT(complaint_of_terms([](int, int column, int k) -> Term {
+               return {k, k / 32 * 32 + column % 32};
+             }),
+             ContainsSubstring("in column j of C, row k + j % 32 of B was taken for all 32 from k on (k = 0, "
+                               "32, ...): is the thread's column (x) taken for its row (y) where B is "
+                               "loaded, or for each k in turn where B is multiplied?; all"));
+  CHECK_THAT(complaint_of_terms([](int row, int, int k) -> Term {
+               return {k / 16 * 16 + row % 16, k};
+             }),
+             ContainsSubstring("in row j of C, column k + j % 16 of A was taken for all 16 from k on (k = 0, "
+                               "16, ...): is the thread's row (y) taken for its column (x) where A is"));
+  // What is right where a thread loads it may be wrong where it multiplies; a tile of C may be wider.
+  CHECK_THAT(complaint_of_terms([](int, int column, int k) -> Term {
+               return {k / 32 * 32 + column % 32, k};
+             }),
+             ContainsSubstring("is the thread's column (x) taken for each k in turn where A is multiplied?"));
+  CHECK_THAT(complaint_of_terms([](int, int column, int k) -> Term {
+               return {k, k / 16 * 16 + column % 64};
+             }),
+             ContainsSubstring("in column j of C, row k + j % 64 of B was taken for all 16 from k on"));
+  CHECK_THAT(complaint_of_terms([](int row, int column, int k) -> Term {
+               return {k, row == 7 ? k : k / 32 * 32 + column % 32};
+             }),
+             !ContainsSubstring("in column j of C"));
 }
 
 TEST_CASE("Parts of C that were never written are placed, and the others explained") {

@@ -72,6 +72,7 @@ class Explainer {
     if (text.empty()) text = explain_by_counts_of_tiles();
     if (text.empty()) text = explain_by_step_along_k();
     if (text.empty()) text = explain_by_repeated_part();
+    if (text.empty()) text = explain_by_thread_along_k();
     if (text.empty()) text = explain_by_pitch();
     if (text.empty()) text = explain_by_transposition();
     if (text.empty()) text = explain_by_exchanged_coordinates();
@@ -133,6 +134,21 @@ class Explainer {
                      [&](const WrongElement& e) { return is_got(e, remake(e)); }))
       return false;
     remake_ = remake;
+    return true;
+  }
+
+  /// Is all of C, right elements included, what `remake` makes? Of a large one a part is looked at.
+  bool makes_all_of_c(const Remake& remake) const {
+    constexpr int64_t kMostProducts = 1 << 25;
+    const auto count = static_cast<int64_t>(reference_.values.size());
+    const int64_t step = count * shape_.k / kMostProducts | 1;  // odd: it meets all columns
+    for (int64_t at = 0; at < count; at += step) {
+      const double right = reference_.values[static_cast<size_t>(at)];
+      const float got = wrong_.got(at, to_float(to_bf16(static_cast<float>(right))));
+      const WrongElement e{reference_.rows[static_cast<size_t>(at / shape_.n)],
+                           static_cast<int>(at % shape_.n), right, got};
+      if (!std::isnan(got) && !is_got(e, remake(e))) return false;
+    }
     return true;
   }
 
@@ -413,25 +429,66 @@ class Explainer {
 
   /// All parts of a K tile are loaded from the place of one of them.
   std::string explain_by_repeated_part() {
-    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
-    for (const int64_t part : {32, 16, 8})
-      for (int64_t taken = 0; taken < kTileWidth; taken += part)
-        for (const bool is_a : {true, false}) {
-          const auto instead = [=](int64_t i) { return i / kTileWidth * kTileWidth + taken + i % part; };
-          if (!is_made_by([=, this](const WrongElement& e) {
-                double sum = 0;
-                for (int64_t i = 0; i < k; ++i)
-                  sum += element(a_, e.row, is_a ? instead(i) : i, m, k, k) *
-                         element(b_, is_a ? i : instead(i), e.column, k, n, n);
-                return sum;
-              }))
-            continue;
-          return fmt::format(
-              "of each K tile of {}, {} {} to {} were taken for all {}: the k of the load lacks what tells "
-              "one part of the tile from the next, or each part is multiplied from the same place",
-              is_a ? "A" : "B", is_a ? "columns" : "rows", taken, taken + part - 1, kTileWidth);
-        }
+    for (const int64_t width : {64, 32, 16, 8})
+      for (const int64_t part : {32, 16, 8, 1})
+        for (int64_t taken = 0; part < width && taken < width; taken += part)
+          for (const bool is_a : {true, false}) {
+            if (!is_made_along_k(is_a, [=](const WrongElement&, int64_t i) {
+                  return i / width * width + taken + i % part;
+                }))
+              continue;
+            const std::string what = is_a ? "column" : "row";
+            return fmt::format(
+                "of each {} of {}, {} taken for all {}: the k of the load lacks what tells one part of the "
+                "tile from the next, or each part is multiplied from the same place",
+                width == kTileWidth ? "K tile" : fmt::format("{} {}s", width, what), is_a ? "A" : "B",
+                part == 1 ? fmt::format("{} {} was", what, taken)
+                          : fmt::format("{}s {} to {} were", what, taken, taken + part - 1),
+                width);
+          }
     return "";
+  }
+
+  /// All products of a K tile take an operand from the same k: it is the column, or the row, that the thread
+  /// has in the tile of C.
+  std::string explain_by_thread_along_k() {
+    for (const int64_t width : {32, 16, 64, 8})
+      for (const int64_t side : {width, int64_t{8}, int64_t{16}, int64_t{32}, int64_t{64}, int64_t{128}})
+        for (const bool is_a : {false, true})
+          for (const bool is_row : {is_a, !is_a}) {
+            if (!is_made_along_k(is_a, [=](const WrongElement& e, int64_t i) {
+                  return i / width * width + (is_row ? e.row : e.column) % side;
+                }))
+              continue;
+            if (!makes_all_of_c(remake_)) {
+              remake_ = nullptr;
+              continue;
+            }
+            const char *const matrix = is_a ? "A" : "B", *const own = is_row ? "row (y)" : "column (x)";
+            // With its other coordinate a thread is right where it loads.
+            return fmt::format(
+                "in {} j of C, {} k + j % {} of {} was taken for all {} from k on (k = 0, {}, "
+                "...): is the thread's {} taken {}for each k in turn where {} is multiplied?",
+                is_row ? "row" : "column", is_a ? "column" : "row", side, matrix, width, width, own,
+                is_a == is_row ? fmt::format("for its {} where {} is loaded, or ",
+                                             is_row ? "column (x)" : "row (y)", matrix)
+                               : "",
+                matrix);
+          }
+    return "";
+  }
+
+  /// Does every sum take one operand from another k, `instead(element, k)`?
+  template <class Instead>
+  bool is_made_along_k(bool is_a, const Instead& instead) {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+    return is_made_by([=, this](const WrongElement& e) {
+      double sum = 0;
+      for (int64_t i = 0; i < k; ++i)
+        sum += element(a_, e.row, is_a ? instead(e, i) : i, m, k, k) *
+               element(b_, is_a ? i : instead(e, i), e.column, k, n, n);
+      return sum;
+    });
   }
 
   /// The element of a matrix of `rows` x `columns` that is stored there; 0 outside.
