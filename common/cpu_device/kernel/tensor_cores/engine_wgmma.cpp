@@ -100,16 +100,19 @@ class OperandReader {
     if (std::find(known.begin(), known.end(), bytes) == known.end()) known.push_back(bytes);
   }
 
-  /// Eight elements at a logical address; the swizzle exchanges 16-byte chunks within 1024 bytes.
+  /// Eight elements at a logical address of this operand; the swizzle exchanges 16-byte chunks within 1024
+  /// bytes.
   /// @param row of A, or column of B, to which they belong: the first of them
   /// @return false, and a failure is recorded, if they lie outside.
-  bool read(uint32_t address, uint32_t swizzle, uint32_t row, float (&values)[kChunk]) {
-    const uint32_t swizzled = address ^ (address >> 3 & kSwizzleBits[swizzle]);
+  bool read(const Descriptor& at, uint32_t address, uint32_t row, float (&values)[kChunk]) {
+    const uint32_t swizzled = address ^ (address >> 3 & kSwizzleBits[at.swizzle]);
     const uint32_t offset = swizzled - kSharedWindowBase;
     if (swizzled < kSharedWindowBase || offset + kChunkBytes > block_.shared.bytes()) {
       cluster_.record_failure(
           current_thread,
-          print("wgmma: a descriptor reaches outside of the block's shared memory (0x%x)", address),
+          print("wgmma: a descriptor reaches outside of the block's shared memory (0x%x): it begins at 0x%x, "
+                "with a leading offset of %u and a stride offset of %u bytes",
+                address, at.start, at.leading, at.stride),
           operation_.where);
       return false;
     }
@@ -157,7 +160,7 @@ bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint
                         [&](uint32_t k, uint32_t chunk) { return at.address_across_k(k, chunk * kChunk); });
     for (uint32_t k = 0; k < kTileK; ++k) {
       for (uint32_t row = 0; row < rows; row += kChunk) {
-        if (!reader.read(at.address_across_k(k, row), at.swizzle, row, values)) return false;
+        if (!reader.read(at, at.address_across_k(k, row), row, values)) return false;
         for (uint32_t i = 0; i < kChunk; ++i) element(row + i, k) = values[i];
       }
     }
@@ -168,7 +171,7 @@ bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint
   if (!at.swizzle && at.leading < kChunk * kChunkBytes) reader.note_overlap(at.leading);
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t half = 0; half < 2; ++half) {
-      if (!reader.read(at.address_along_k(row, half), at.swizzle, row, values)) return false;
+      if (!reader.read(at, at.address_along_k(row, half), row, values)) return false;
       for (uint32_t i = 0; i < kChunk; ++i) element(row, half * kChunk + i) = values[i];
     }
   }

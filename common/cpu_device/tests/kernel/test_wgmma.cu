@@ -632,7 +632,8 @@ TEST_CASE("descriptors that point outside, or belong to an incomplete warpgroup 
   };
   const auto start = [] { return ptx::matrix_descriptor(&ladder::shared_storage<char[8192]>(), 16, 1024); };
   CHECK_THAT(failure({.block = 128, .shared_bytes = 8191 + 1}, {}, [&] { issue(start() + 64); }),
-             ContainsSubstring("wgmma: a descriptor reaches outside of the block's shared memory"));
+             ContainsSubstring("wgmma: a descriptor reaches outside of the block's shared memory") &&
+                 ContainsSubstring("with a leading offset of 16 and a stride offset of 1024 bytes"));
   CHECK_THAT(failure({.block = 96, .shared_bytes = 8192}, {}, [&] { issue(start()); }),
              ContainsSubstring("the warpgroup of this thread has fewer than 128 threads"));
 }
