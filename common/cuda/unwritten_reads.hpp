@@ -1,6 +1,7 @@
 /// @file
 /// What kernels have read before it was written. A shadow of this header knows it on the CPU device.
 #pragma once
+#include <array>
 #include <string>
 
 namespace ladder {
@@ -21,6 +22,9 @@ struct WorkOfKernels {
   /// Have several warpgroups of a block taken both operands of wgmma from the same places in shared memory,
   /// and from no others?
   bool (*warpgroups_share_operands)() = nullptr;
+  /// The leading and the stride offset, in bytes, that all matrix descriptors of wgmma have whose operand has
+  /// k contiguous, or has not, with the 128-byte swizzle; ~0u where they differ, or wgmma ignores it.
+  std::array<unsigned, 2> (*offsets_of_descriptors)(bool has_k_contiguous) = nullptr;
   /// A sentence about a block that ended with filled slots for which nobody waited; empty if there is none.
   std::string (*unread_fills)() = nullptr;
   /// Which array an access leaves that its line names; empty if none does.

@@ -869,6 +869,8 @@ struct Descriptors {
       if (held[i] != right[i]) wrong.add(i / kColumns, i % kColumns, right[i], ladder::to_bf16(held[i]));
     ladder::MadeBy made_by;
     made_by.multiplied_by = multiplied_by;
+    made_by.offsets_of_a[1] = static_cast<unsigned>(stride_of_a);
+    made_by.offsets_of_b = {static_cast<unsigned>(leading_of_b), static_cast<unsigned>(stride_of_b)};
     return wrong.count() ? ladder::explain(wrong, reference, /*is_exact=*/true, a, b, made_by) : "right";
   }
 };
@@ -897,9 +899,22 @@ TEST_CASE("A descriptor whose stride is wrong is named, and what a step along K 
   CHECK_THAT(Descriptors{.leading_of_b = 1024}.explained(),
              ContainsSubstring("took the next 64 columns of B 1024 bytes further on, and they lie 8192 bytes "
                                "further on: the leading offset in B's matrix descriptor is wrong"));
+  CHECK_THAT(Descriptors{.leading_of_b = 0}.explained(),
+             ContainsSubstring("took the next 64 columns of B 0 bytes further on, and they lie 8192 bytes"));
+  CHECK(Descriptors({.stride_of_b = 8192, .leading_of_b = 1024}).explained() ==
+        "in tile row 0, tile column 0: wgmma at core.cuh:35 took the next 8 rows of B 8192 bytes further on "
+        "and the next 64 columns 1024, and they lie 1024 and 8192 bytes further on: the leading and the "
+        "stride offset in B's matrix descriptor are exchanged");
+  CHECK_THAT(
+      Descriptors({.stride_of_b = 2048, .leading_of_b = 144 * 16}).explained(),
+      ContainsSubstring("took the next 8 rows of B 2048 bytes further on and the next 64 columns 2304, "
+                        "and they lie 1024 and 8192 bytes further on: the leading and the stride "
+                        "offset in B's matrix descriptor are wrong"));
   // Not where something else is wrong, too, nor where wgmma is not known to have multiplied.
   CHECK_THAT(Descriptors({.stride_of_a = 512, .spoils_one = true}).explained(),
              !ContainsSubstring("descriptor is wrong;"));
+  CHECK_THAT(Descriptors({.stride_of_b = 8192, .leading_of_b = 1024, .spoils_one = true}).explained(),
+             !ContainsSubstring("exchanged"));
   CHECK_THAT(Descriptors{.stride_of_a = 512}.explained(""), !ContainsSubstring("descriptor"));
 }
 

@@ -5,6 +5,7 @@
 /// Every function that takes a Location may throw (to leave a kernel that broke a rule) and may run other
 /// threads of the cluster before it returns.
 #pragma once
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -297,6 +298,9 @@ struct WorkOfKernels {
   /// Have several warpgroups of a block taken both operands of wgmma from the same places in shared memory,
   /// and from no others?
   bool (*warpgroups_share_operands)() = nullptr;
+  /// The leading and the stride offset, in bytes, that all matrix descriptors of wgmma have whose operand has
+  /// k contiguous, or has not, with the 128-byte swizzle; ~0u where they differ, or wgmma ignores it.
+  std::array<unsigned, 2> (*offsets_of_descriptors)(bool has_k_contiguous) = nullptr;
   /// A sentence about a block that ended with filled slots for which nobody waited; empty if there is none.
   std::string (*unread_fills)() = nullptr;
   /// Which array an access leaves that its line names; empty if none does, or races were not checked.

@@ -5,6 +5,7 @@
 /// of a launch, one after the other.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -49,6 +50,8 @@ struct MovedTiles {
   /// Blocks that have ended: in some all of several warpgroups have taken A and B of wgmma from the same
   /// places in shared memory; in some they have not.
   bool shares_operands = false, has_operands_apart = false;
+  /// Leading and stride offsets of wgmma's descriptors: of operands with k contiguous at 1, of others at 0.
+  std::set<std::array<unsigned, 2>> offsets[2];
   /// The first block, by its number, that has ended with slots for which nobody waited: a sentence, and the
   /// number.
   std::string unread_fills;
@@ -60,6 +63,11 @@ struct MovedTiles {
   }
   void note_staging(const Location& where) { note_once(staged_at, where); }
   void note_product(const Location& where) { note_once(multiplied_at, where); }
+  void note_offsets(bool has_k_contiguous, const std::array<unsigned, 2>& leading_and_stride) {
+    constexpr size_t kMostOffsets = 2;  // from there on they differ
+    std::set<std::array<unsigned, 2>>& all = offsets[has_k_contiguous];
+    if (all.size() < kMostOffsets) all.insert(leading_and_stride);
+  }
   void note_operands(const OperandPlaces& of_warpgroups) {
     if (of_warpgroups.empty()) return;
     const auto& first = of_warpgroups.begin()->second;
@@ -78,6 +86,8 @@ struct MovedTiles {
       for (const auto& [column, columns] : boxes) note_load(tensor, column, columns);
     for (const Location& where : other.staged_at) note_staging(where);
     for (const Location& where : other.multiplied_at) note_product(where);
+    for (const bool has_k_contiguous : {false, true})
+      for (const auto& one : other.offsets[has_k_contiguous]) note_offsets(has_k_contiguous, one);
     shares_operands |= other.shares_operands;
     has_operands_apart |= other.has_operands_apart;
     note_unread_fills(other.of_block, other.unread_fills);

@@ -1,6 +1,7 @@
 /// @file
 /// Spreads the clusters of a launch over OS threads and collects what they did.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -109,6 +110,11 @@ std::string describe_products() {
 
 bool warpgroups_share_operands() {
   return moved_tiles_taken.shares_operands && !moved_tiles_taken.has_operands_apart;
+}
+
+std::array<unsigned, 2> offsets_of_descriptors(bool has_k_contiguous) {
+  const auto& all = moved_tiles_taken.offsets[has_k_contiguous];
+  return all.size() == 1 ? *all.begin() : std::array<unsigned, 2>{~0u, ~0u};
 }
 
 std::string unread_fills() { return moved_tiles_taken.unread_fills; }
@@ -355,6 +361,7 @@ WorkOfKernels take_work_of_kernels() {
           has_loaded_columns,
           describe_products,
           warpgroups_share_operands,
+          offsets_of_descriptors,
           unread_fills,
           left_array,
           explain_block_of_launch,

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <functional>
@@ -54,6 +55,8 @@ class Explainer {
         is_exact_(is_exact),
         may_be_staged_(made_by.may_be_staged),
         multiplied_by_(made_by.multiplied_by),
+        offsets_of_a_(made_by.offsets_of_a),
+        offsets_of_b_(made_by.offsets_of_b),
         a_(a),
         b_(b) {
     tiles_ = (shape_.k + kTileWidth - 1) / kTileWidth;
@@ -690,63 +693,84 @@ class Explainer {
     return element(a_, first - in_tile + row_read, i - k + byte % kPanelRow / 2, shape_.m, shape_.k,
                    shape_.k);
   }
-  /// Likewise of B, of a tile of so many columns.
+  /// Likewise of B, of a tile of so many columns; NaN also in panels beyond B.
   double read_b(const Strides& strides, int64_t tile_columns, int64_t i, int64_t column) const {
     const int64_t k = i % kTileWidth, in_tile = column % tile_columns;
     const int64_t byte = in_tile / kTileWidth * strides.panel + k / kStepOfProduct * strides.step +
                          k % kStepOfProduct / 8 * strides.eight + k % 8 * kPanelRow +
                          in_tile % kTileWidth * 2;
     const int64_t panel = byte / kRightOfB.panel, row = byte % kRightOfB.panel / kPanelRow;
-    if (panel >= tile_columns / kTileWidth) return NAN;
-    return element(b_, i - k + row, column - in_tile + panel * kTileWidth + byte % kPanelRow / 2, shape_.k,
-                   shape_.n, shape_.n);
+    const int64_t first = column - in_tile + panel * kTileWidth;  // a panel beyond B may not be loaded at all
+    const bool is_behind = panel * kTileWidth >= tile_columns;    // its last panel may be wider than the tile
+    if (is_behind || first >= shape_.n) return NAN;
+    return element(b_, i - k + row, first + byte % kPanelRow / 2, shape_.k, shape_.n, shape_.n);
   }
 
-  /// A stride of a descriptor, or what is added to it, is another one.
+  /// An offset of a descriptor, which the device knows, or what is added to it is another one.
   std::string explain_by_descriptor() {
     if (multiplied_by_.empty()) return "";
     constexpr int64_t kLargestTried = 4096;
-    struct Part {
-      const char* what;
-      int64_t Strides::*which;
-      bool is_a;
-    };
+    for (const bool is_a : {true, false}) {
+      const char* const matrix = is_a ? "A" : "B";
+      const Strides right = is_a ? kRightOfA : kRightOfB;
+      for (int64_t bytes = 0; bytes <= kLargestTried; bytes = bytes ? 2 * bytes : 16) {
+        Strides strides = right;
+        strides.step = bytes;
+        const std::string text = try_strides(
+            is_a, strides,
+            fmt::format("the next 16 {} of {} {} bytes further on, and they lie {} bytes further on: "
+                        "what a step along K adds to {}'s matrix descriptor is wrong",
+                        is_a ? "columns" : "rows", matrix, bytes, right.step, matrix));
+        if (!text.empty()) return text;
+      }
+      const auto [leading, stride] = is_a ? offsets_of_a_ : offsets_of_b_;
+      constexpr unsigned kNotKnown = ~0u;
+      Strides strides = right;
+      if (stride != kNotKnown) strides.eight = stride;
+      if (leading != kNotKnown) strides.panel = leading;
+      constexpr const char* kOne =
+          "the next {} of {} {} bytes further on, and they lie {} bytes further on: the {} offset in {}'s "
+          "matrix descriptor is wrong";
+      const bool is_exchanged = strides.eight == right.panel && strides.panel == right.eight;
+      const std::string text = try_strides(
+          is_a, strides,
+          strides.panel == right.panel
+              ? fmt::format(kOne, "8 rows", matrix, stride, right.eight, "stride", matrix)
+          : strides.eight == right.eight
+              ? fmt::format(kOne, "64 columns", matrix, leading, right.panel, "leading", matrix)
+              : fmt::format(
+                    "the next 8 rows of {} {} bytes further on and the next 64 columns {}, and they lie {} "
+                    "and {} bytes further on: the leading and the stride offset in {}'s matrix descriptor "
+                    "are {}",
+                    matrix, stride, leading, right.eight, right.panel, matrix,
+                    is_exchanged ? "exchanged" : "wrong"));
+      if (!text.empty()) return text;
+    }
+    return "";
+  }
+
+  /// A sentence if they explain C, of `taken`; else empty.
+  std::string try_strides(bool is_a, const Strides& strides, const std::string& taken) {
     const int64_t end = int64_t{tiles_} * kTileWidth;
-    for (const auto& [what, which, is_a] : {Part{"next 16 columns", &Strides::step, true},
-                                            {"next 8 rows", &Strides::eight, true},
-                                            {"next 16 rows", &Strides::step, false},
-                                            {"next 8 rows", &Strides::eight, false},
-                                            {"next 64 columns", &Strides::panel, false}}) {
-      const int64_t due = (is_a ? kRightOfA : kRightOfB).*which;
-      for (int64_t bytes = 0; bytes <= 2 * kRightOfB.panel; bytes = bytes ? 2 * bytes : 16)
-        for (const int64_t tile : {256, 192, 128, 64}) {
-          if (bytes == due || (bytes > kLargestTried && which != &Strides::panel)) continue;
-          Strides strides = is_a ? kRightOfA : kRightOfB;
-          strides.*which = bytes;
-          const Remake remake = [=, this, is_a = is_a](const WrongElement& e) {
-            double sum = 0;
-            for (int64_t i = 0; i < end && !std::isnan(sum); ++i) {
-              const double right = is_a ? right_b()(e, i) : right_a()(e, i);
-              if (right == 0) continue;  // whatever the other is
-              sum += right * (is_a ? read_a(strides, tile, e.row, i) : read_b(strides, tile, i, e.column));
-            }
-            return sum;
-          };
-          if (!is_made_by(remake)) continue;
-          const auto known = std::count_if(examples_.begin(), examples_.end(),
-                                           [&](const WrongElement& e) { return !std::isnan(remake(e)); });
-          if (static_cast<size_t>(known) < kMinExamples) {
-            remake_ = nullptr;
-            continue;
-          }
-          return fmt::format(
-              "{} took the {} of {} {} bytes further on, and they lie {} bytes further on: {} is wrong",
-              multiplied_by_, what, is_a ? "A" : "B", bytes, due,
-              which == &Strides::step
-                  ? fmt::format("what a step along K adds to {}'s matrix descriptor", is_a ? "A" : "B")
-                  : fmt::format("the {} offset in {}'s matrix descriptor",
-                                which == &Strides::panel ? "leading" : "stride", is_a ? "A" : "B"));
+    const Strides right = is_a ? kRightOfA : kRightOfB;
+    if (strides.step == right.step && strides.eight == right.eight && strides.panel == right.panel) return "";
+    constexpr int64_t kWidest = 256, kRowsOfWarpgroup = 64, kColumnsOfProduct = 8;
+    for (int64_t tile = kWidest; tile >= kTileWidth; tile -= is_a ? kRowsOfWarpgroup : kColumnsOfProduct) {
+      const Remake remake = [=, this](const WrongElement& e) {
+        double sum = 0;
+        for (int64_t i = 0; i < end && !std::isnan(sum); ++i) {
+          const double other = is_a ? right_b()(e, i) : right_a()(e, i);
+          if (other == 0) continue;  // whatever the one is
+          sum += other * (is_a ? read_a(strides, tile, e.row, i) : read_b(strides, tile, i, e.column));
         }
+        return sum;
+      };
+      if (!is_made_by(remake)) continue;
+      const auto known = std::count_if(examples_.begin(), examples_.end(),
+                                       [&](const WrongElement& e) { return !std::isnan(remake(e)); });
+      if (static_cast<size_t>(known) >= kMinExamples && makes_all_of_c(remake))
+        return multiplied_by_ + " took " + taken;
+      remake_ = nullptr;
     }
     return "";
   }
@@ -973,6 +997,7 @@ class Explainer {
   const Shape& shape_;
   const bool is_exact_, may_be_staged_;
   const std::string multiplied_by_;
+  const std::array<unsigned, 2> offsets_of_a_, offsets_of_b_;
   const char* const staged_or_ = may_be_staged_ ? "staged or " : "";
   const std::vector<__nv_bfloat16>&a_, &b_;
   int tiles_ = 0, chunks_ = 0;
@@ -1139,7 +1164,8 @@ std::string explain_by_repeated_columns(const std::vector<std::vector<WrongEleme
                                         const WrongElements& wrong, const Reference& reference, bool is_exact,
                                         const MadeBy& made_by) {
   const int n = reference.shape.n;
-  if (!is_exact) return "";
+  const bool is_of_descriptor = made_by.offsets_of_b[0] == 0;  // see explain_by_descriptor
+  if (!is_exact || is_of_descriptor) return "";
   const auto value_at = [&](size_t row, int column) {
     return to_float(to_bf16(static_cast<float>(reference.values[row * static_cast<size_t>(n) + column])));
   };
@@ -1622,6 +1648,8 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
   };
   forget_descriptor(first);
   for (Found& other : others) forget_descriptor(other);
+  const auto says_nothing = [](const Found& one) { return one.fact.empty(); };
+  if (says_nothing(first) && std::all_of(others.begin(), others.end(), says_nothing)) return "";
   std::vector<Found> said = {first};
   for (const Found& other : others) {
     const bool is_new =

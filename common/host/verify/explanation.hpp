@@ -1,6 +1,7 @@
 /// @file
 /// Which mistake would make the wrong elements what they are.
 #pragma once
+#include <array>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct MadeBy {
   /// Surely: several warpgroups of a block took A and B from the same places in shared memory, and from no
   /// others.
   bool warpgroups_share_operands = false;
+  /// The leading and the stride offset, in bytes, of wgmma's descriptors of A, with k contiguous, and of B,
+  /// with n contiguous; ~0u where it is not known, or ignored.
+  std::array<unsigned, 2> offsets_of_a = {~0u, ~0u}, offsets_of_b = {~0u, ~0u};
 };
 
 /// A sentence that says what would make the wrong elements: products that are missing or counted twice, K

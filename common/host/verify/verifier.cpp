@@ -179,6 +179,10 @@ Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
     MadeBy made_by{work_.stages, false, work_.staged_at ? work_.staged_at() : "",
                    work_.multiplied_by ? work_.multiplied_by() : "",
                    work_.warpgroups_share_operands && work_.warpgroups_share_operands()};
+    if (work_.offsets_of_descriptors) {
+      made_by.offsets_of_a = work_.offsets_of_descriptors(/*has_k_contiguous=*/true);
+      made_by.offsets_of_b = work_.offsets_of_descriptors(/*has_k_contiguous=*/false);
+    }
     if (work_.has_loaded_columns)
       made_by.loads_all_of_b = work_.has_loaded_columns(problem.b.data(), shape_.n);
     const std::string text =

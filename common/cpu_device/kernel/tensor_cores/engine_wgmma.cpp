@@ -6,6 +6,7 @@
 #include "common/cpu_device/kernel/engine_wgmma.hpp"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <iterator>
@@ -64,6 +65,11 @@ struct Descriptor {
     const uint32_t panel = kSwizzledRow[swizzle] / 2;
     return start + column / panel * leading + k / 8 * stride + k % 8 * kSwizzledRow[swizzle] +
            column % panel * 2;
+  }
+  /// Leading and stride offset with the 128-byte swizzle; ~0u where nothing reads it.
+  std::array<unsigned, 2> offsets_read(bool across, uint32_t rows) const {
+    if (kSwizzledRow[swizzle] != 128) return {~0u, ~0u};
+    return {across && rows > kSwizzledRow[swizzle] / 2 ? leading : ~0u, stride};
   }
 };
 
@@ -273,7 +279,11 @@ void execute(Cluster& cluster, Block& block, Warpgroup& warpgroup, WgmmaOperatio
   cluster.totals().mma_flops += uint64_t{2} * kTileM * columns * kTileK;
   {
     const Unobserved unobserved;
-    cluster.moved_tiles().note_product(operation.where);
+    MovedTiles& moved = cluster.moved_tiles();
+    moved.note_product(operation.where);
+    if (!what.a_in_registers)
+      moved.note_offsets(!what.a_column_major, Descriptor(what.a).offsets_read(what.a_column_major, kTileM));
+    moved.note_offsets(!what.b_row_major, Descriptor(what.b).offsets_read(what.b_row_major, columns));
     constexpr size_t kMostPlaces = 256;  // a ring has fewer steps of K
     if (!what.a_in_registers) {
       std::set<std::pair<uint64_t, uint64_t>>& places = block.operands[&warpgroup];

@@ -2,6 +2,7 @@
 /// wgmma: numbers against a plain triple loop, and every rule of its asynchronous life broken once.
 #include <cuda_bf16.h>
 
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
@@ -221,8 +222,10 @@ TEST_CASE("of what wgmma reads unwritten, what belongs to the first row is named
   CHECK(read(kM, kK) == "");
   CHECK_THAT(read(40, kK), ContainsSubstring("shared.a[2560]"));  // row 40
   CHECK_THAT(read(40, 24), ContainsSubstring("shared.a[24]"));    // of row 0, though row 40 is read before
-  CHECK_THAT(take_work_of_kernels().multiplied_by(), ContainsSubstring("wgmma at test_wgmma.cu:"));
-  (void)take_work_of_kernels();
+  const WorkOfKernels work = take_work_of_kernels();
+  CHECK_THAT(work.multiplied_by(), ContainsSubstring("wgmma at test_wgmma.cu:"));
+  CHECK(work.offsets_of_descriptors(/*has_k_contiguous=*/true) == std::array{~0u, 1024u});  // one is ignored
+  CHECK(work.offsets_of_descriptors(/*has_k_contiguous=*/false) == std::array{~0u, ~0u});
   CHECK(take_work_of_kernels().multiplied_by() == "");
 }
 
