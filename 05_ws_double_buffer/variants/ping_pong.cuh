@@ -15,8 +15,8 @@
 /// products, 512 cycles of the tensor cores:
 ///
 ///     128 x 256 together   24 KB   48 bytes a cycle
-///     128 x 128            32 KB   64 bytes a cycle, about what an SM can take from L2
-///      64 x 256            40 KB   80 bytes a cycle: more than that
+///     128 x 128            32 KB   64 bytes a cycle
+///      64 x 256            40 KB   80 bytes a cycle
 ///
 /// So the tile is 128 x 128, as two fragments of 64 rows, and the ring has the same bytes in smaller slots.
 #pragma once
