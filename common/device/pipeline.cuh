@@ -98,7 +98,7 @@ struct Consumer {
     return slot;
   }
   /// Says that the oldest slot that was waited for has been read. Only threads with `arrives` say so: one of
-  /// a warpgroup is enough after wgmma_wait_group, and every arrival costs.
+  /// a warpgroup after wgmma_wait_group, as in CUTLASS (PTX does not promise it); every arrival costs.
   __device__ __forceinline__ void consumer_release(bool arrives = true) {
     if (arrives) ptx::mbarrier_arrive(&pipeline_.empty[released_.slot]);
     released_.advance();

@@ -60,7 +60,7 @@ __device__ __forceinline__ T* map_shared(T* pointer, uint32_t rank) {
 
 /// `mbarrier.arrive.relaxed.cluster.shared::cluster.b64`: one arrival at the barrier of block `rank`.
 /// Relaxed: it orders nothing. It is for a consumer whose reads are complete, as wgmma's are after
-/// wgmma_wait_group. After ordinary loads use mbarrier_arrive_remote_release, which is slower.
+/// wgmma_wait_group. After ordinary loads use mbarrier_arrive_remote_release, slower in 06_any_shape.
 __device__ __forceinline__ void mbarrier_arrive_remote(Mbarrier* barrier, uint32_t rank) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   // [arrive_remote]
