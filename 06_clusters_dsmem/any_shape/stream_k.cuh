@@ -1,6 +1,6 @@
 /// @file
-/// Stream-K (after Osama et al., 2023): tiles that would not fill a wave of their own are split along K, so
-/// that all clusters have work. Their partial sums are added up in global memory: the fix-up.
+/// Stream-K, a hybrid (after Osama et al., 2023): whole waves of tiles, and the last wave split along K, so
+/// that all clusters have work. Partial sums are added up in global memory: the fix-up.
 #pragma once
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
