@@ -123,7 +123,7 @@ TmaBox make_box(Thread& thread, const void* map, const void* shared, const int* 
     thread.cluster.fail(
         thread,
         print("%s: shared memory + 0x%x is not aligned to %u bytes%s", what, box.shared_offset, alignment,
-              is_wide ? ", as boxes with the 128-byte swizzle must be" : ""),
+              is_wide ? ", after which the 128-byte swizzle repeats: elsewhere its pattern is shifted" : ""),
         where);
   }
   check_allocated(thread, box, what, where);

@@ -261,7 +261,9 @@ TEST_CASE("places and maps that TMA cannot use are named") {
   Matrix matrix(16, 64);
   const CUtensorMap map = matrix.map(), flat = matrix.map(CU_TENSOR_MAP_SWIZZLE_NONE), none = {};
   check_named_always(
-      "TMA load: shared memory + 0x80 is not aligned to 1024 bytes, as boxes with the 128-byte swizzle",
+      "TMA load: shared memory + 0x80 is not aligned to 1024 bytes, after which the 128-byte swizzle "
+      "repeats: elsewhere its pattern is "
+      "shifted",
       [&](Storage& shared) { ptx::tma_load(shared.tile[0].panels[0][1], &map, 0, 0, &shared.full[0]); });
   check_named_always("TMA store: shared memory + 0x10 is not aligned to 128 bytes",
                      [&](Storage& shared) { ptx::tma_store(&flat, &shared.tile[0].panels[0][0][8], 0, 0); });
