@@ -142,6 +142,11 @@ void execute_as_warp(const char* what, void* own, const std::function<void(void*
 uint32_t active_mask(Location where);
 /// Those that have not exited.
 uint32_t live_lanes();
+/// Of these lanes the one that `elect.sync` elects, each time the same. PTX does not say which: the first on
+/// round-robin schedules, the last on all others.
+unsigned elected_lane(uint32_t lanes);
+/// `elect.sync` of a whole warp: is it this lane?
+bool is_elected();
 /// A step of a loop that waits for others: lets them run.
 void poll(const char* what, Location where, const long long* found = nullptr);
 [[noreturn]] void trap(Location where);

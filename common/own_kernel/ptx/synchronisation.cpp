@@ -353,7 +353,7 @@ bool bind_activemask(Instruction& it, Words& words) {
 bool bind_elect(Instruction& it, Words& words) {
   it.execute = [](Frame& frame, const Instruction& it) {
     const uint32_t lanes = number(frame, it, 1) & cpu_device::live_lanes();
-    const auto leader = static_cast<unsigned>(std::countr_zero(lanes));
+    const unsigned leader = cpu_device::elected_lane(lanes);
     frame.write(it.arguments[0].ref, leader);
     frame.write(it.arguments[0].second, cpu_device::current_thread_ids->rank % 32 == leader);
   };

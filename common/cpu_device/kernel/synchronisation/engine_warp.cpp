@@ -3,6 +3,7 @@
 #include "common/cpu_device/kernel/synchronisation/engine_warp.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "common/cpu_device/kernel/reports/names.hpp"
 
@@ -174,6 +175,18 @@ uint32_t reduce(Reduction kind, uint32_t mask, uint32_t value, Location where) {
 }
 
 uint32_t live_lanes() { return this_thread({}).warp->live; }
+
+unsigned elected_lane(uint32_t lanes) {
+  const bool is_first = this_thread({}).cluster.options().schedule.order == Order::round_robin;
+  return static_cast<unsigned>(is_first ? std::countr_zero(lanes) : std::bit_width(lanes) - 1);
+}
+
+bool is_elected() {
+  const Thread& thread = this_thread({});
+  // Also those that have exited: they may have been the elected ones.
+  const unsigned count = std::min(kWarpLanes, thread.block->ids.threads - thread.warp->index * kWarpLanes);
+  return thread.lane == elected_lane(~0u >> (kWarpLanes - count));
+}
 
 /// CUDA promises no lane that another comes along. Here those do that can: they wait until nobody else can
 /// run.

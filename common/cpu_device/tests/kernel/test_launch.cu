@@ -74,12 +74,20 @@ TEST_CASE("built-in variables follow CUDA's order in three dimensions") {
   CHECK(seen == std::vector<int>(seen.size(), 1));
 }
 
-TEST_CASE("elect_one is true in one lane of each warp") {
-  std::vector<int> elected(3);
-  run({.block = 3 * 32, .grid = 1}, {}, [&] {
-    if (ptx::elect_one()) ++elected[threadIdx.x / 32];
-  });
-  CHECK(elected == std::vector<int>(3, 1));
+TEST_CASE(
+    "elect_one is true in one lane of each warp, each time the same, and not on all schedules the first") {
+  for (const Schedule& schedule : all_schedules()) {
+    INFO("schedule " << schedule.name());
+    std::vector<unsigned> elected;
+    run({.block = 2 * 32 + 8, .grid = 1}, schedule, [&] {
+      if (ptx::elect_one()) elected.push_back(threadIdx.x);
+      if (threadIdx.x % 32 < 4) return;
+      CHECK(ptx::elect_one() == std::count(elected.begin(), elected.end(), threadIdx.x));
+    });
+    std::sort(elected.begin(), elected.end());
+    CHECK(elected == (schedule.order == Order::round_robin ? std::vector<unsigned>{0, 32, 64}
+                                                           : std::vector<unsigned>{31, 63, 71}));
+  }
 }
 
 TEST_CASE("a launch beyond the limits is refused like on a GPU") {

@@ -1202,6 +1202,14 @@ __global__ void meets_alone(int* out) {
   out[threadIdx.x] = smem.values[threadIdx.x ^ 1];
 }
 
+/// Two threads of two warps for each element.
+__global__ void stores_twice(int* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  smem.values[threadIdx.x % (kThreads / 2)] = 1;
+  __syncthreads();
+  out[threadIdx.x] = smem.values[threadIdx.x];
+}
+
 struct Box {
   int values[kThreads];
   ptx::Mbarrier full;
@@ -1405,6 +1413,13 @@ TEST_CASE("where one lane waits in a __syncthreads, a race counts its warp once"
   CHECK_THAT(failure_of({}, meets_alone, out.data()),
              ContainsSubstring("warp 0 lane 0 waits there (" + place_of("one of them") +
                                "), and warp 0 lanes 1-31, warps 1-7 have not come there yet"));
+}
+
+TEST_CASE("where a line stores to one place twice, elements of its own for each thread are asked for") {
+  PinnedVector<int> out(kThreads);
+  CHECK_THAT(failure_of({}, stores_twice, out.data()),
+             ContainsSubstring("the two threads have not met in a __syncthreads") &&
+                 ContainsSubstring("; or should each store elements of its own?\n"));
 }
 
 TEST_CASE("a barrier that a line names is not taken for what the line accesses") {

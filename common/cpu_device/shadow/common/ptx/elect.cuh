@@ -1,10 +1,10 @@
 /// @file
 /// Shadows common/ptx/elect.cuh.
 #pragma once
-#include "common/ptx/thread_ids.cuh"
+#include "common/cpu_device/kernel/engine.hpp"
 
 namespace ptx {
 
-inline bool elect_one() { return ladder::lane_index() == 0; }
+inline bool elect_one() { return cpu_device::is_elected(); }
 
 }  // namespace ptx
