@@ -66,7 +66,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_s
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {
+  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {  // compute only counts the tiles
     Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(kThreads, 2) gemm(const __grid_constant__ Tens
 
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, kWarpgroups);  // how many arrivals fill a slot, and how many empty it
-    smem.pipe_cs.init(kLoaderWarp, 1);  // each of the warps before the loader's arrives for its part
+    smem.pipe_cs.init(kLoaderWarp, 1);  // each compute warp, 0 to kLoaderWarp - 1, arrives for its part
     ptx::fence_mbarrier_init();
   }
   __syncthreads();

@@ -68,7 +68,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_s
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {
+  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {  // compute only counts the tiles
     Core core;
     // [k_loop]
     for (int step = 0; step < k_steps; ++step) {
@@ -78,7 +78,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, TileWalk walk, int k_s
       pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);  // one arrives for four warps, as in CUTLASS
     }
     // [k_loop]
-#pragma unroll  // registers have no addresses
+#pragma unroll  // a register's number must be known when compiling
     for (int column = 0; column < kTile.n; column += kPieceN) {
       const int piece = pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
       stage_fragment(core.d, column, smem.c[piece], row_offset);
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
 
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, kWarpgroups);  // how many arrivals fill a slot, and how many empty it
-    smem.pipe_cs.init(kLoaderWarp, 1);  // each of the warps before the loader's arrives for its part
+    smem.pipe_cs.init(kLoaderWarp, 1);  // each compute warp, 0 to kLoaderWarp - 1, arrives for its part
     ptx::fence_mbarrier_init();
   }
   __syncthreads();

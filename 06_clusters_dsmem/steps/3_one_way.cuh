@@ -128,7 +128,7 @@ __device__ __forceinline__ void compute_tiles(Smem& smem, Walk walk, int k_steps
     }
     add_sums(smem, core.d, parity);
     // [hand_over]
-#pragma unroll  // registers have no addresses
+#pragma unroll  // a register's number must be known when compiling
     for (int column = 0; column < kTile.n; column += kPieceN) {
       const int piece = pipe_cs.producer_acquire();  // waits until the storer has read what was staged before
       stage_fragment(core.d, column, smem.c[piece], row_offset);
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(kThreads, 1) gemm(const __grid_constant__ Tens
 
   if (threadIdx.x == 0) {
     smem.pipe_lc.init(1, kWarpgroups * kBlocksM);  // how many arrivals fill a slot, and how many empty it
-    smem.pipe_cs.init(kLoaderWarp, 1);        // each of the warps before the loader's arrives for its part
+    smem.pipe_cs.init(kLoaderWarp, 1);        // each compute warp, 0 to kLoaderWarp - 1, arrives for its part
     ptx::mbarrier_init(&smem.inbox_full, 1);  // one thread expects the bytes
     ptx::mbarrier_init(&smem.peer_inbox_free, kLoaderWarp);  // the peer's warps, when they have read theirs
     ptx::fence_mbarrier_init();

@@ -190,7 +190,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage& smem, TileWalk walk
   const int row_offset = Core::kRows * warpgroup_index();
   Consumer pipe_lc(smem.pipe_lc);
   Producer pipe_cs(smem.pipe_cs);
-  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {
+  for (auto tile = walk.begin(); tile != walk.end(); ++tile) {  // compute only counts the tiles
     Core core;
     for (int step = 0; step < k_steps; ++step) {
       const int slot = pipe_lc.consumer_wait();
@@ -198,7 +198,7 @@ __device__ __forceinline__ void compute_tiles(SharedStorage& smem, TileWalk walk
       core.finish();
       pipe_lc.consumer_release(threadIdx.x % kWarpgroup == 0);
     }
-#pragma unroll  // registers have no addresses
+#pragma unroll  // a register's number must be known when compiling
     for (int column = 0; column < kTile.n; column += kPieceN) {
       const int piece = pipe_cs.producer_acquire();
       stage_fragment(core.d, column, smem.c[piece], row_offset);
