@@ -16,7 +16,7 @@
 namespace cpu_device {
 
 /// How errors call it: "launch of kernel 'NAME'"; or, with the limit that it breaks, "launch of kernel 'NAME'
-/// (LIMIT)".
+/// (LIMIT: grid 3 x 1 x 1, ...) at steps/2_narrow_tile.cuh:160 in launch_gemm".
 std::string describe_launch(const KernelLaunch& kernel, const char* broken_limit = nullptr);
 
 /// What CUDA answers to a launch as <<< >>> writes it, where it has more dynamic shared memory than it may

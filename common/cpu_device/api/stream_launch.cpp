@@ -17,7 +17,12 @@ namespace cpu_device {
 
 std::string describe_launch(const KernelLaunch& kernel, const char* broken_limit) {
   const std::string launch = fmt::format("launch of kernel '{}'", kernel.name);
-  return broken_limit ? fmt::format("{} ({})", launch, broken_limit) : launch;
+  if (!broken_limit) return launch;
+  const auto sides = [](const Dim3& size) { return fmt::format("{} x {} x {}", size.x, size.y, size.z); };
+  const std::vector<std::string> calls = own_calls(calling_now());
+  return fmt::format("{} ({}: grid {}, block {}, cluster {}, {} bytes of dynamic shared memory){}", launch,
+                     broken_limit, sides(kernel.grid), sides(kernel.block), sides(kernel.cluster),
+                     kernel.shared_bytes, calls.empty() ? "" : " at " + calls.front());
 }
 
 static std::mutex permissions_mutex;

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <cmath>
 #include <stdexcept>
@@ -96,8 +97,11 @@ TEST_CASE("a launch beyond the limits is refused like on a GPU") {
                   ladder::CudaError);
   CHECK_THROWS_AS(ladder::launch(scale, {.grid = 1, .block = 1, .shared_bytes = 228 * 1024}, nullptr, 0, 1),
                   ladder::CudaError);
-  CHECK_THROWS_AS(ladder::launch(scale, {.grid = 3, .block = 1, .cluster = 2}, nullptr, 0, 1),
-                  ladder::CudaError);
+  CHECK_THROWS_WITH(
+      ladder::launch(scale, {.name = "odd", .grid = 3, .block = 1, .cluster = 2}, nullptr, 0, 1),
+      ContainsSubstring("launch of kernel 'odd' (the grid is not a multiple of the cluster: grid 3 "
+                        "x 1 x 1, block 1 x 1 x 1, cluster 2 x 1 x 1, 0 bytes of dynamic shared "
+                        "memory) at kernel/test_launch.cu:"));
 }
 
 TEST_CASE("a cluster of more than eight blocks is refused, as a GPU does without the attribute for it") {
