@@ -282,7 +282,8 @@ void with_advice(const std::function<void()>& body) {
   } catch (const std::exception& report) {
     std::string text = report.what();
     const bool is_explained = text.find("no thread has waited at") != std::string::npos ||
-                              text.find("bytes were started") != std::string::npos;
+                              text.find("bytes were started") != std::string::npos ||
+                              text.find(" were begun, and ") != std::string::npos;
     if (text.find("the block exits while this copy") != std::string::npos && !is_explained)
       text += "\n  so no wait ended with its bytes: with which parity do threads wait?";
     if (text.find("wgmma operations that it never waited for") != std::string::npos)

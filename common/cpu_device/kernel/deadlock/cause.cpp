@@ -220,7 +220,7 @@ std::string why_of_some_warps(const WaitGraph& graph, const NamedBarrier& barrie
     return ever.times != first.times || !(ever.last == first.last);
   });
   return "\n  " + names_of(absent) + " arrived there last at " + own_place(first.last) + ", " +
-         times(first.times) + " in all, and " + where_now(absent, /*counts_steps=*/false) +
+         times(first.times) + " in all, and " + where_now(absent) +
          (std::all_of(absent.begin(), absent.end(), [](const Thread* thread) { return thread->done; })
               ? turn_too_few(barrier, first.times)
               : "");
@@ -236,7 +236,7 @@ std::string why_of_others(const WaitGraph& graph, const Thread& first) {
   const std::string missing = absent.empty()
                                   ? ""
                                   : "\n  " + names + (are_many ? " have" : " has") + " not come, and " +
-                                        where_now(absent, /*counts_steps=*/false, of_lanes && are_many);
+                                        where_now(absent, of_lanes && are_many);
   if (first.wait.kind == WaitKind::registers)
     return print(" for %u registers: its threads have %u each, and %u are free for each thread of a warp",
                  static_cast<unsigned>(first.wait.argument), first.warp->registers,

@@ -28,6 +28,7 @@ bool is_unused(const Mbarrier& barrier) {
 }
 
 bool is_sibling(const Mbarrier& one, const Mbarrier& other) {
+  if (&one == &other) return true;
   const std::string a = name_of(one), b = name_of(other);
   return one.block == other.block && a.rfind('[') != a.npos &&
          a.compare(0, a.rfind('['), b, 0, b.rfind('[')) == 0;
@@ -38,6 +39,25 @@ std::vector<const Mbarrier*> siblings_of(const Mbarrier& barrier) {
   for (const auto& other : barrier.block->mbarriers)
     if (is_sibling(barrier, *other)) siblings.push_back(other.get());
   return siblings;
+}
+
+std::string slot_of_ring(const Mbarrier& barrier) {
+  const std::string name = name_of(barrier);
+  return siblings_of(barrier).size() > 1 ? "a slot of " + name.substr(0, name.rfind('[')) : name;
+}
+
+uint64_t waits_in_ring(const Mbarrier& barrier, const Thread& thread) {
+  uint64_t waits = 0;
+  for (const Mbarrier* slot : siblings_of(barrier))
+    if (!slot->waits.empty()) waits += slot->waits[thread.ids.rank];
+  return waits;
+}
+
+uint64_t arrivals_in_ring(const Mbarrier& barrier, const Thread& thread) {
+  uint64_t arrivals = 0;
+  for (const Mbarrier* slot : siblings_of(barrier))
+    if (has_ever_arrived(*slot, thread)) arrivals += slot->times_arrived[thread.number];
+  return arrivals;
 }
 
 const Mbarrier* counterpart_in(const Block& block, const Mbarrier& barrier) {
@@ -125,16 +145,12 @@ std::string thing_waited_for(const Thread& thread) {
 
 }  // namespace
 
-std::string where_now(const std::vector<const Thread*>& threads, bool counts_steps, bool are_lanes) {
+std::string where_now(const std::vector<const Thread*>& threads, bool are_lanes) {
   const Thread& first = *threads.front();
   const bool several = are_lanes || are_several(names_of(threads));
   const bool all_done =
       std::all_of(threads.begin(), threads.end(), [](const Thread* thread) { return thread->done; });
-  if (all_done)
-    return std::string(several ? "have exited" : "has exited") +
-           (!counts_steps ? ""
-            : several     ? ": they made fewer steps than those who wait"
-                          : ": it made fewer steps than those who wait");
+  if (all_done) return several ? "have exited" : "has exited";
   // Those who wait for one thing together, the most first: not all need wait for the same.
   std::vector<std::vector<const Thread*>> groups;
   for (const Thread* thread : threads) {
@@ -162,7 +178,7 @@ std::string where_now(const std::vector<const Thread*>& threads, bool counts_ste
 }
 
 std::string where_others_wait(const std::vector<const Thread*>& threads) {
-  const std::string now = where_now(threads, /*counts_steps=*/false);
+  const std::string now = where_now(threads);
   return now.rfind("now ", 0) == 0 ? names_of(threads) + " " + now : now;
 }
 

@@ -27,6 +27,11 @@ bool is_unused(const Mbarrier& barrier);
 bool is_sibling(const Mbarrier& one, const Mbarrier& other);
 /// Barriers at the same end of all slots.
 std::vector<const Mbarrier*> siblings_of(const Mbarrier& barrier);
+/// "a slot of pipe_lc.full", or "pipe_lc.full[0]" where there is one slot.
+std::string slot_of_ring(const Mbarrier& barrier);
+/// Waits that have ended, at this end of all slots; the thread is of the barrier's block.
+uint64_t waits_in_ring(const Mbarrier& barrier, const Thread& thread);
+uint64_t arrivals_in_ring(const Mbarrier& barrier, const Thread& thread);
 /// The barrier at the same place in another block; null if there is none.
 const Mbarrier* counterpart_in(const Block& block, const Mbarrier& barrier);
 /// Threads of other warpgroups may share the ring that the thread reads, and have come to none of its slots,
@@ -49,9 +54,8 @@ constexpr std::ptrdiff_t kMostGroups = 2;  ///< that a line names
 
 /// "now wait at gemm.cuh:73 for full[0]", or "have exited"; where they wait for several things, "of these
 /// warps 0-3 now wait at ..., ...". Half a sentence, behind the names of the threads.
-/// @param counts_steps says of those who have exited what that means for their steps
 /// @param are_lanes they take a verb in the plural, whatever names_of() says
-std::string where_now(const std::vector<const Thread*>& threads, bool counts_steps, bool are_lanes = false);
+std::string where_now(const std::vector<const Thread*>& threads, bool are_lanes = false);
 /// The same with the names of the threads.
 std::string where_others_wait(const std::vector<const Thread*>& threads);
 /// " 2", of a named barrier.

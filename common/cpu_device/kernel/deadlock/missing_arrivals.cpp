@@ -106,8 +106,7 @@ std::string arrived_in_other_blocks(const WaitGraph& graph, const Mbarrier& barr
   return "; " + names_of_lanes(*blocks.front(), came) + " of" + ranges_of_blocks(blocks) + " arrived at " +
          (blocks.size() > 1 ? "theirs" : "its own") +
          place_of_arrival(*counterpart_in(*blocks.front(), barrier), *those.front()) + ", and those of " +
-         describe(*barrier.block) + " " +
-         where_now(silent, /*counts_steps=*/false, /*are_lanes=*/those.size() > 1) +
+         describe(*barrier.block) + " " + where_now(silent, /*are_lanes=*/those.size() > 1) +
          ": does this block need this wait, or should they arrive here, too?";
 }
 
@@ -115,17 +114,13 @@ std::string arrived_in_other_blocks(const WaitGraph& graph, const Mbarrier& barr
 std::string all_slots_held(const WaitGraph& graph, const Mbarrier& empty) {
   if (!other_end(empty) || empty.is_full || !empty.arrivals.empty()) return "";
   const std::vector<const Mbarrier*> slots = siblings_of(empty);
-  if (slots.size() < 2) return "";
   const auto releases_of_group = [&](const Thread& thread) {
     uint64_t most = 0;
     for (const Thread* other : graph.threads()) {
       if (other->block != empty.block ||
           other->ids.rank / kWarpgroupThreads != thread.ids.rank / kWarpgroupThreads)
         continue;
-      uint64_t releases = 0;
-      for (const Mbarrier* slot : slots)
-        if (has_ever_arrived(*slot, *other)) releases += slot->times_arrived[other->number];
-      most = std::max(most, releases);
+      most = std::max(most, arrivals_in_ring(empty, *other));
     }
     return most;
   };
@@ -149,12 +144,13 @@ std::string all_slots_held(const WaitGraph& graph, const Mbarrier& empty) {
         where += place;
   }
   if (those.empty()) return "";
-  const std::string who = names_of(those), full = name_of(mbarrier_of(*those.front()));
+  const std::string who = names_of(those);
   const bool several = are_several(who);
-  return who + (several ? " have" : " has") + " waited " + times(waited) + " for a slot of " +
-         full.substr(0, full.rfind('[')) + ", and released " + times(released) + where +
-         (waited / 2 == released ? ", one release for two waits" : "") +
-         (several ? ": they hold" : ": it holds") + print(" all %zu slots, and", slots.size()) +
+  return who + (several ? " have" : " has") + " waited " + times(waited) + " for " +
+         slot_of_ring(mbarrier_of(*those.front())) + ", and released " + times(released) + where +
+         (slots.size() > 1 && waited / 2 == released ? ", one release for two waits" : "") +
+         (several ? ": they hold" : ": it holds") +
+         (slots.size() > 1 ? print(" all %zu slots, and", slots.size()) : " the slot, and") +
          (several ? " wait" : " waits") + " for one more at " + own_place(those.front()->wait.where) +
          ": is a release missing, or a wait too many?";
 }
@@ -294,7 +290,7 @@ std::string who_still_could(const WaitGraph& graph, const Mbarrier& other_end_of
   const bool wait_together = node && node->waiting == others && is_at_mbarrier(*others.front());
   if (!wait_together) return "; " + where_others_wait(others);
   const std::string who = names_of(others);
-  const std::string text = "; only " + who + " still could, and " + where_now(others, false);
+  const std::string text = "; only " + who + " still could, and " + where_now(others);
   // They need those who wait for them.
   const std::vector<WaitGraph::Comer> comers = graph.comers_to(*node);
   const auto is_waiting = [&](const WaitGraph::Comer& comer) {
@@ -303,6 +299,25 @@ std::string who_still_could(const WaitGraph& graph, const Mbarrier& other_end_of
   if (comers.empty() || !std::all_of(comers.begin(), comers.end(), is_waiting)) return text;
   return text + ", and so for those who wait here: should another thread wait for " +
          name_of(other_end_of_root) + "?";
+}
+
+/// ": they have waited 4 times, released no slot, and wait again: ...": of threads that hold all slots, of
+/// which nobody has ever released one.
+std::string released_none(const Mbarrier& barrier, const Mbarrier& other_end,
+                          const std::vector<const Thread*>& silent) {
+  const uint64_t waited = waits_in_ring(other_end, *silent.front());
+  const bool wait_again =
+      !barrier.is_full && std::all_of(silent.begin(), silent.end(), [&](const Thread* thread) {
+        return is_at_mbarrier(*thread) && is_sibling(other_end, mbarrier_of(*thread)) &&
+               waits_in_ring(other_end, *thread) == waited;
+      });
+  const std::vector<const Mbarrier*> slots = siblings_of(barrier);
+  const bool nobody_has = std::all_of(slots.begin(), slots.end(),
+                                      [](const Mbarrier* slot) { return slot->times_arrived.empty(); });
+  if (!wait_again || !nobody_has || waited < slots.size()) return "";
+  const bool several = are_several(names_of(silent));
+  return (several ? ": they have waited " : ": it has waited ") + times(waited) + ", released no slot, and " +
+         (several ? "wait" : "waits") + " again: is a release missing between the waits?";
 }
 
 /// Those who wait for the other end of a slot are the ones who must arrive at this end.
@@ -333,7 +348,7 @@ std::string of_other_end(const WaitGraph& graph, const Mbarrier& barrier) {
   if (silent.empty()) return of_other_blocks(graph, barrier, *other);
   const std::string names = names_of(silent);
   std::string text = names + " waited for " + name_of(*other);
-  if (both.empty()) return text + ", and " + where_now(silent, /*counts_steps=*/false);
+  if (both.empty()) return text + ", and " + where_now(silent) + released_none(barrier, *other, silent);
   return text + (are_several(names) ? ", and have not arrived here; " : ", and has not arrived here; ") +
          names_of(both) +
          " of these waits here, for the arrival that it owes itself, or another thread of its "
@@ -369,6 +384,50 @@ std::string elsewhere_or_count(const WaitGraph& graph, const Mbarrier& barrier) 
          place_of_initialisation(barrier) + ") too large, or an arrival missing?";
 }
 
+/// ": they waited 9 times for a slot of pipe_lc.full, and released 6 times: is a release missing?": of
+/// threads that came in the phase before, and have all exited. How often others came to this ring, where they
+/// came more often.
+std::string steps_of_exited(const WaitGraph& graph, const Mbarrier& barrier,
+                            const std::vector<const Thread*>& exited) {
+  if (std::any_of(exited.begin(), exited.end(), [](const Thread* thread) { return !thread->done; }))
+    return "";
+  const Mbarrier* const other = other_end(barrier);
+  const bool releases = other && !barrier.is_full;
+  const auto arrivals_of = [&](const Thread& thread) {
+    if (other) return arrivals_in_ring(barrier, thread);
+    return has_ever_arrived(barrier, thread) ? uint64_t{barrier.times_arrived[thread.number]} : 0;
+  };
+  const auto waits_of = [&](const Thread& thread) {
+    const Mbarrier* const own = other ? counterpart_in(*thread.block, *other) : nullptr;
+    return own ? waits_in_ring(*own, thread) : 0;
+  };
+  const uint64_t arrived = arrivals_of(*exited.front()), waited = waits_of(*exited.front());
+  std::vector<const Thread*> those, others;
+  for (const Thread* thread : exited)
+    if (arrivals_of(*thread) == arrived && waits_of(*thread) == waited) those.push_back(thread);
+  const bool several = are_several(names_of(those));
+  const std::string who = those.size() < exited.size() ? names_of(those) : several ? "they" : "it";
+  const char* const verb = releases ? "released " : "arrived ";
+  std::string text = ": " + who + " ";
+  if (waited) text += "waited " + times(waited) + " for " + slot_of_ring(*other) + ", and ";
+  text += verb + times(arrived);
+  if (releases && waited > arrived) return text + ": is a release missing?";
+  for (const Mbarrier::Arrival& arrival : with_bytes(barrier.arrivals, false))
+    if (const uint64_t count = arrivals_of(*arrival.thread);
+        count > arrived && (others.empty() || count == arrivals_of(*others.front())))
+      others.push_back(arrival.thread);
+  if (!others.empty()) {
+    text += ", and " + names_of(others) + " " + times(arrivals_of(*others.front()));
+  } else {
+    others = graph.root()->waiting;
+    const std::string names = names_of(others);
+    text += ", and " + names + (are_several(names) ? " wait" : " waits") + " for one more";
+  }
+  if (waited != arrived) return text + ": is an arrival missing, or a wait too many?";
+  return text + (several ? ": do " : ": does ") + who + " make too few steps, or " + names_of(others) +
+         " too many?";
+}
+
 }  // namespace
 
 std::string why_of_arrivals(const WaitGraph& graph, const Mbarrier& barrier) {
@@ -381,9 +440,10 @@ std::string why_of_arrivals(const WaitGraph& graph, const Mbarrier& barrier) {
     // Who has missed phases, or passed a wait too early, may have made a wrong number of steps itself.
     const std::string passed = passed_by(graph, barrier);
     return names_of(absent) + " arrived in the phase before (" + own_place(last_one->where) + "), and " +
-           where_now(absent, /*counts_steps=*/passed.empty() &&
-                                 explain_early_wait(*graph.root()->waiting.front()->block, nullptr).empty()) +
-           passed;
+           where_now(absent) +
+           (passed.empty() && explain_early_wait(*graph.root()->waiting.front()->block, nullptr).empty()
+                ? steps_of_exited(graph, barrier, absent)
+                : passed);
   }
   std::string text;
   if (const auto arrivals = with_bytes(barrier.arrivals, false); !arrivals.empty()) {

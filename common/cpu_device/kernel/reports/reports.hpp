@@ -60,6 +60,9 @@ std::string explain_restarted_ring(const Block&, const Thread* thread, const Thr
 /// Which wait of a thread of the block passed too early, if one did; with `thread`, of its warp. It must be
 /// wrong: not one that others have run away from.
 std::string explain_wrong_wait(const Block&, const Thread* thread);
+/// "5 fills of pipe_lc.full[0] were begun, and warps 0-7 have waited 4 times (gemm.cuh:66): ...": of a ring
+/// to which a copy is in flight that nobody waits for. Half a sentence; nothing if as often was waited.
+std::string explain_fill_too_many(const CountedCopy&);
 /// That one, or a right wait whose slot another thread has released before.
 std::string explain_early_wait(const Block&, const Thread* thread);
 /// "warp 4 lane 0 passed this wait, and arrived at turn[0] (gemm.cuh:75), before ... had looked": of threads

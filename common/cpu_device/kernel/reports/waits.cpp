@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/cpu_device/kernel/deadlock/mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
@@ -104,6 +105,35 @@ std::string explain_early_wait(const Block& block, const Thread* thread) {
            "): all who wait for the slot must have passed their wait before it is released";
   }
   return "";
+}
+
+std::string explain_fill_too_many(const CountedCopy& copy) {
+  const Mbarrier& full = *copy.barrier;
+  const std::vector<const Mbarrier*> slots = siblings_of(full);
+  uint64_t fills = 0, waits = 0;
+  for (const Mbarrier* slot : slots) fills += slot->phase + (slot->pending < slot->expected);
+  std::vector<const Thread*> fill, wait;  // of those who wait, the ones who did so most often
+  for (const Warp& warp : full.block->warps)
+    for (const Thread* thread : warp.lanes) {
+      if (!thread) continue;
+      if (arrivals_in_ring(full, *thread)) fill.push_back(thread);
+      const uint64_t own = waits_in_ring(full, *thread);
+      if (own > waits) wait.clear(), waits = own;
+      if (own && own == waits) wait.push_back(thread);
+    }
+  if (fill.empty() || !waits || fills <= waits) return "";
+  const std::string who = names_of(wait), name = name_of(full);
+  const Thread::Seen& last = wait.front()->last_seen;
+  const bool fills_itself =
+      std::find_first_of(wait.begin(), wait.end(), fill.begin(), fill.end()) != wait.end();
+  const std::string text =
+      print("%llu fills of ", static_cast<unsigned long long>(fills)) +
+      (slots.size() > 1 ? name.substr(0, name.rfind('[')) : name) + " were begun, and " + who +
+      (are_several(who) ? " have" : " has") + " waited " + times(waits) +
+      (last.barrier && is_sibling(full, *last.barrier) ? " (" + own_place(last.where) + ")" : "");
+  if (fills_itself) return text + ": is a wait missing, or a fill too many?";
+  return text + (are_several(who) ? ": do " : ": does ") + who + " make too few steps, or " + names_of(fill) +
+         " too many?";
 }
 
 std::string explain_left_behind(const Mbarrier& barrier, const std::vector<const Thread*>& late) {

@@ -474,9 +474,11 @@ namespace {
 /// Why no wait of the threads that have left was for this copy's bytes; empty if that is not plain.
 std::string explain_no_wait(const CountedCopy& copy) {
   const Mbarrier& barrier = *copy.barrier;
-  if (barrier.phases_seen.empty()) return "no thread has waited at " + describe(barrier);
+  const std::string steps = explain_fill_too_many(copy);
+  if (barrier.phases_seen.empty())
+    return steps.empty() ? "no thread has waited at " + describe(barrier) : steps;
   const bool is_open = barrier.phase == copy.phase;
-  if (!is_open && barrier.phase != copy.phase + 1) return "";
+  if (!is_open && barrier.phase != copy.phase + 1) return steps;
   int64_t started = 0;
   for (const Mbarrier::Arrival& arrival : is_open ? barrier.arrivals : barrier.last_arrivals)
     started += arrival.bytes;
@@ -485,7 +487,7 @@ std::string explain_no_wait(const CountedCopy& copy) {
     if (other && other->barrier == copy.barrier && other->phase == copy.phase) started += other->bytes();
   }
   const int64_t expected = is_open ? barrier.expected_bytes : barrier.last_expected_bytes;
-  if (expected >= started) return "";
+  if (expected >= started) return steps;
   return print("phase %llu of %s expects %lld bytes, and copies of %lld bytes were started",
                static_cast<unsigned long long>(copy.phase), describe(barrier).c_str(),
                static_cast<long long>(expected), static_cast<long long>(started));

@@ -2,6 +2,7 @@
 /// mbarriers as the wrappers of common/ptx use them: phases, parities and arrivals, and each rule broken
 /// once. (Bytes are in test_tma.cu, whole pipelines in test_ring.cu.)
 #include <algorithm>
+#include <array>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <string>
@@ -383,12 +384,15 @@ TEST_CASE("a deadlock begins with the barrier that all wait for in the end, and 
         ptx::mbarrier_wait(&shared.empty[0], 0);
         ptx::mbarrier_wait(&shared.empty[0], 1);
       });
-  check_named_always("), and has exited: it made fewer steps than those who wait\n", [](Storage& shared) {
-    if (threadIdx.x < 32) ptx::mbarrier_arrive(&shared.empty[0]);
-    if (threadIdx.x != 32) return;
-    ptx::mbarrier_wait(&shared.empty[0], 0);
-    ptx::mbarrier_wait(&shared.empty[0], 1);
-  });
+  check_named_always(
+      "), and has exited: it released once, and warp 1 lane 0 waits for one more: is an arrival "
+      "missing, or a wait too many?\n",
+      [](Storage& shared) {
+        if (threadIdx.x < 32) ptx::mbarrier_arrive(&shared.empty[0]);
+        if (threadIdx.x != 32) return;
+        ptx::mbarrier_wait(&shared.empty[0], 0);
+        ptx::mbarrier_wait(&shared.empty[0], 1);
+      });
   check_named_always("phase 0: 16 of 16 bytes missing\n  16 bytes were expected (test_mbarriers.cu:",
                      [](Storage& shared) {
                        if (threadIdx.x != 0) return;
@@ -959,6 +963,80 @@ TEST_CASE("who waits twice for each release, or fills more slots than there are,
     CHECK_THAT(ahead, ContainsSubstring("32 of 32 arrivals missing\n  nobody has ever arrived there: warp 0 "
                                         "has filled all 2 slots, and releases one only behind this wait: is "
                                         "one slot more filled ahead than there are?"));
+  }
+}
+
+/// Warp 0 fills `fills` times and `waits` until all is empty; warps 1 and 2 read `reads` times each, and
+/// release where `releases` says so of a step.
+template <int kSlots>
+std::string ring_ends(const Schedule& schedule, int fills, bool waits, std::array<int, 2> reads,
+                      bool (*releases)(int step)) {
+  struct Ring {
+    ladder::Pipeline<kSlots> ring;
+  };
+  return failure({.block = 96, .shared_bytes = sizeof(Ring)}, schedule, [&] {
+    auto& smem = ladder::shared_storage<Ring>();
+    if (threadIdx.x == 0) smem.ring.init(32, 64);
+    __syncthreads();
+    if (threadIdx.x < 32) {
+      ladder::Producer ring(smem.ring);
+      for (int step = 0; step < fills; ++step) {
+        ring.producer_acquire();
+        ring.producer_commit();
+      }
+      if (waits) ring.wait_until_empty();
+      return;
+    }
+    ladder::Consumer ring(smem.ring);
+    for (int step = 0; step < reads[threadIdx.x / 64]; ++step) {
+      ring.consumer_wait();
+      if (releases(step)) ring.consumer_release();
+    }
+  });
+}
+
+TEST_CASE(
+    "of those who have exited it is said how often they waited and released, not how many steps they made") {
+  const auto always = [](int) { return true; };
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    REQUIRE(ring_ends<2>(schedule, 4, true, {4, 4}, always) == "");
+    CHECK_THAT(ring_ends<2>(schedule, 4, true, {4, 4}, [](int step) { return step < 3; }),
+               ContainsSubstring("), and have exited: they waited 4 times for a slot of ring.full, and "
+                                 "released 3 times: is a release missing?\n"));
+    CHECK_THAT(ring_ends<1>(schedule, 2, true, {2, 2}, [](int step) { return step < 1; }),
+               ContainsSubstring("), and have exited: they waited twice for ring.full[0], and "
+                                 "released once: is a release missing?\n"));
+    CHECK_THAT(ring_ends<2>(schedule, 7, false, {4, 4}, always),
+               ContainsSubstring("), and have exited: they waited 4 times for a slot of ring.full, and "
+                                 "released 4 times, and warp 0 waits for one more: do they make too few "
+                                 "steps, or warp 0 too many?\n"));
+    // Two of three roles agree.
+    CHECK_THAT(ring_ends<2>(schedule, 6, true, {6, 4}, always),
+               ContainsSubstring(": it waited 4 times for a slot of ring.full, and released 4 times, and "
+                                 "warp 1 6 times: does it make too few steps, or warp 1 too many?\n"));
+    CHECK_THAT(ring_ends<2>(schedule, 4, false, {5, 5}, always),
+               ContainsSubstring(": it waited 4 times for a slot of ring.empty, and arrived 4 times, and "
+                                 "warps 1-2 wait for one more: does it make too few steps, or warps 1-2 too "
+                                 "many?\n"));
+  }
+}
+
+TEST_CASE("who waits for the next slot and has released none, or too few, is asked for the release") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const auto never = [](int) { return false; };
+    CHECK_THAT(ring_ends<1>(schedule, 3, false, {3, 3}, never),
+               ContainsSubstring("\n  nobody has ever arrived there; warps 1-2 waited for ring.full[0], and "
+                                 "now wait at test_mbarriers.cu:") &&
+                   ContainsSubstring(" for ring.full[0]: they have waited once, released no slot, and wait "
+                                     "again: is a release missing between the waits?\n"));
+    CHECK_THAT(ring_ends<2>(schedule, 3, false, {3, 3}, never),
+               ContainsSubstring(" for ring.full[0]: they have waited twice, released no slot, and wait "));
+    CHECK_THAT(ring_ends<1>(schedule, 4, false, {4, 4}, [](int step) { return step != 1; }),
+               ContainsSubstring("\n  warps 1-2 have waited twice for ring.full[0], and released once (") &&
+                   ContainsSubstring("): they hold the slot, and wait for one more at test_mbarriers.cu:") &&
+                   ContainsSubstring(": is a release missing, or a wait too many?\n"));
   }
 }
 

@@ -345,6 +345,19 @@ TEST_CASE("a block that exits while a load is in flight, or whose bytes nobody e
                      ptx::mbarrier_wait(&shared.full[0], 1);
                    }),
              ContainsSubstring("is in flight\n  in block"));  // the bytes are right
+  // The second fill of full[0], for which nobody waits.
+  CHECK_THAT(
+      blame(late,
+            [&](Storage& shared) {
+              for (uint32_t fill = 0; fill < 2; ++fill) {
+                ptx::mbarrier_arrive_expect_bytes(&shared.full[0], kTileBytes);
+                ptx::tma_load(&shared.tile[0], &map, 0, 0, &shared.full[0]);
+                if (!fill) ptx::mbarrier_wait(&shared.full[0], 0);
+              }
+            }),
+      ContainsSubstring("is in flight\n  2 fills of full were begun, and warp 0 lane 0 has waited once "
+                        "(test_tma.cu:") &&
+          ContainsSubstring("): is a wait missing, or a fill too many?\n"));
   check_named_always("the block exits while 64 bytes that were expected have not come at full",
                      [&](Storage& shared) { ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 64); });
 }
