@@ -135,6 +135,8 @@ std::string all_slots_held(const WaitGraph& graph, const Mbarrier& empty) {
     for (const Mbarrier* slot : slots)
       if (other_end(*slot)) waits += seen_by(*other_end(*slot), *thread);
     const uint64_t releases = releases_of_group(*thread);
+    // Who shares the ring, or waits for a phase twice, has not waited for each phase once.
+    if (waits != waits_in_ring(mbarrier_of(*thread), *thread)) continue;
     if (!releases || waits < releases + slots.size()) continue;
     if (those.empty()) waited = waits, released = releases;
     if (waits != waited || releases != released) continue;
