@@ -1356,7 +1356,7 @@ TEST_CASE(
   CHECK(said_of_grid(20, 1, shape, by_number) ==
         "no block computed the tile in tile row 2, tile column 6 (C has 3 rows and 7 columns of tiles of 64 "
         "x 32): the launch at "
-        "mine.cu:7 gives 20 blocks, and C needs 21");
+        "mine.cu:7 gives 20 blocks, and where each computes one tile, C needs 21");
   CHECK_THAT(said_of_grid(14, 1, shape, by_number), ContainsSubstring("is a number of tiles rounded down?"));
   // Blocks enough, of which the last computes what another does, too.
   CHECK(said_of_grid(21, 1, shape, [](int bx, int) {

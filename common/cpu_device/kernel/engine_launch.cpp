@@ -159,7 +159,7 @@ bool has_loaded_columns(const void* matrix, int columns) {
   return end >= columns;
 }
 
-std::set<const void*> kernels_that_multiply;
+std::set<const void*> kernels_that_multiply, persistent_kernels;
 
 unsigned count_os_threads(const KernelLaunch& kernel, const Options& options, uint64_t clusters) {
   uint64_t wanted = options.os_threads > 0 ? static_cast<uint64_t>(options.os_threads)
@@ -347,6 +347,10 @@ std::string take_unwritten_read() {
   const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
   return std::exchange(first_unwritten_read, {});
 }
+void note_persistent(const void* kernel) {
+  const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
+  persistent_kernels.insert(kernel);
+}
 WorkOfKernels take_work_of_kernels() {
   const std::lock_guard<std::mutex> lock(unwritten_read_mutex);
   Work work = std::exchange(work_of_kernels, {});
@@ -354,7 +358,8 @@ WorkOfKernels take_work_of_kernels() {
              stages = work.stages || !work.is_known;
   work_taken = std::move(work);
   const KernelLaunch& kernel = work_taken.kernel;
-  const bool is_one = work_taken.launches == 1 && kernel.cluster.count() == 1;
+  const bool is_one =
+      work_taken.launches == 1 && kernel.cluster.count() == 1 && !persistent_kernels.count(kernel.function);
   return {lacks_products,
           stages,
           describe_staging,

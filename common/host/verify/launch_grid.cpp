@@ -120,8 +120,8 @@ std::string explain_by_grid(const WrongElements& wrong, const Shape& shape, cons
     const bool rounds =
         blocks == rows * tiling.across || blocks == tiling.down * columns || blocks == rows * columns;
     return missing_tiles(tiling, shape) +
-           fmt::format(": {} gives {} blocks, and C needs {}{}", launch, blocks, all,
-                       rounds ? ": is a number of tiles rounded down? It must be rounded up" : "");
+           fmt::format(": {} gives {} blocks, and where each computes one tile, C needs {}{}", launch, blocks,
+                       all, rounds ? ": is a number of tiles rounded down? It must be rounded up" : "");
   }
   const bool is_normal = is_placed(tiling, /*x_is_row=*/false),
              is_exchanged = is_placed(tiling, /*x_is_row=*/true);
@@ -131,7 +131,7 @@ std::string explain_by_grid(const WrongElements& wrong, const Shape& shape, cons
            fmt::format(": {} gives a grid of {} x {} blocks, {}", launch, grid.x, grid.y,
                        is_enough ? "and only the first of them computed a tile: are "
                                    "x and y exchanged, here or in the kernel?"
-                                 : fmt::format("and C needs {}", all));
+                                 : fmt::format("and where each computes one tile, C needs {}", all));
   }
   if (is_normal == is_exchanged) return "";
   const unsigned needs_x = is_normal ? across : down, needs_y = is_normal ? down : across;

@@ -1056,4 +1056,21 @@ TEST_CASE("a GPU full of clusters is small, so that persistent kernels take seve
   CHECK(ladder::resident_clusters(kernel, 128, 0, 16) == 1);
 }
 
+namespace {
+void does_nothing(int) {}
+}  // namespace
+
+TEST_CASE("the grid of a persistent kernel says nothing of its tiles") {
+  const auto grid_after_launch = [] {
+    (void)take_work_of_kernels();
+    KernelLaunch kernel{"test", {2}, {32}, {1}};
+    kernel.function = reinterpret_cast<const void*>(does_nothing);
+    launch(kernel, [] { does_nothing(0); });
+    return take_work_of_kernels().grid[0];
+  };
+  CHECK(grid_after_launch() == 2);
+  (void)ladder::resident_blocks(does_nothing, 32, 0);
+  CHECK(grid_after_launch() == 0);
+}
+
 }  // namespace cluster_test

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "common/cpu_device/kernel/persistent_kernels.hpp"
+
 namespace ladder {
 
 /// Few enough that even small problems give every block several tiles, which is where hand-overs go wrong. A
@@ -14,7 +16,8 @@ inline int blocks_at_once = 4;
 inline bool has_one_piece_each = false;
 
 template <class... Params>
-int resident_blocks(void (*)(Params...), int, size_t) {
+int resident_blocks(void (*kernel)(Params...), int, size_t) {
+  cpu_device::note_persistent(reinterpret_cast<const void*>(kernel));
   return blocks_at_once;
 }
 
