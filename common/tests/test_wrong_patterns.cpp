@@ -1100,6 +1100,21 @@ TEST_CASE("Tiles that are loaded with row and column exchanged are named") {
   };
   CHECK_THAT(mistaken.complaint(),
              ContainsSubstring("B's tiles were loaded from places with row and column exchanged"));
+  // Of the first tile alone.
+  mistaken.of_b = [&](const ladder::Gemm& g, int column, int k) {
+    return place(column / 64 * 64 + k, column % 64, g.k, g.n);
+  };
+  CHECK_THAT(
+      mistaken.complaint(),
+      ContainsSubstring("a tile of C that begins at column c was computed with B from row c and column 0 "
+                        "on: are row and column of B's first tile exchanged?"));
+  mistaken = {};
+  mistaken.of_a = [&](const ladder::Gemm& g, int row, int k) {
+    return place(row % 64, row / 64 * 64 + k, g.m, g.k);
+  };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring("a tile of C that begins at row r was computed with A from row 0 and column r "
+                               "on: are row and column of A's first tile exchanged?"));
 }
 
 TEST_CASE(

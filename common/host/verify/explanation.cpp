@@ -656,6 +656,30 @@ class Explainer {
         }))
       return "B's tiles were loaded from places with row and column exchanged: tma_load takes the column "
              "first";
+    return explain_by_exchanged_origin();
+  }
+
+  /// The first tile of A, or of B, alone: the others follow it along K, as they should.
+  std::string explain_by_exchanged_origin() {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+    for (const int64_t side : {128, 64, 256, 32, 16})
+      for (const bool is_a : {true, false}) {
+        const bool makes_wrong_ones =
+            is_a ? makes_all(
+                       [=, this](const WrongElement& e, int64_t i) {
+                         return element(a_, e.row % side, e.row / side * side + i, m, k, k);
+                       },
+                       right_b())
+                 : makes_all(right_a(), [=, this](const WrongElement& e, int64_t i) {
+                     return element(b_, e.column / side * side + i, e.column % side, k, n, n);
+                   });
+        if (makes_wrong_ones && makes_all_of_c(remake_))
+          return is_a ? "a tile of C that begins at row r was computed with A from row 0 and column r on: "
+                        "are row and column of A's first tile exchanged?"
+                      : "a tile of C that begins at column c was computed with B from row c and column 0 "
+                        "on: are row and column of B's first tile exchanged?";
+        if (makes_wrong_ones) remake_ = nullptr;
+      }
     return "";
   }
 
