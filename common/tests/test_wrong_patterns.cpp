@@ -1130,8 +1130,17 @@ TEST_CASE(
   mistaken.of_a = [](const ladder::Gemm& g, int row, int k) {
     return k / 64 % 2 ? size_t(-1) : size_t(row) * g.k + k;
   };
-  CHECK_THAT(mistaken.complaint(),
-             ContainsSubstring("C has only the products of K tiles 0, 2, ... (every second of 5, 64 wide)"));
+  CHECK_THAT(
+      mistaken.complaint(),
+      ContainsSubstring("C has only the products of K tiles 0, 2, ... (every second of 5, 64 wide): does k "
+                        "advance by 128 a step, or does nobody add to the sums that are stored what "
+                        "other threads have multiplied?"));
+  // Two blocks share K, and each stores half of the columns without the other's sums.
+  mistaken.of_a = Mistaken().of_a;
+  mistaken.of_b = [](const ladder::Gemm& g, int column, int k) {
+    return k / 64 % 2 != column / 64 ? size_t(-1) : size_t(k) * g.n + column;
+  };
+  CHECK_THAT(mistaken.complaint(), ContainsSubstring("does nobody add to the sums that are stored what"));
 }
 
 TEST_CASE("K tiles that are counted more than once, or never, are counted") {

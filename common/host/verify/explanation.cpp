@@ -340,11 +340,13 @@ class Explainer {
               fmt::format("C {} the products of K tiles {}, {}, ... (every {} of {}, 64 wide)",
                           is_missing ? "lacks" : "has only", first, first + period,
                           period == 2 ? "second" : "fourth", tiles_);
-          return is_missing || first
+          // What lacks one of two has only the other, as the half of C that a second block stores.
+          const bool has_only_one = !is_missing || period == 2;
+          return !has_only_one
                      ? said
                      : said + fmt::format(
-                                  ": either k advances by {} a step, or nobody adds what other "
-                                  "threads have multiplied",
+                                  ": does k advance by {} a step, or does nobody add to the sums that are "
+                                  "stored what other threads have multiplied?",
                                   period * kTileWidth);
         }
     return "";
