@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
+#include "common/cpu_device/kernel/reports/loads.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/kernel/reports/reports.hpp"
 #include "common/cpu_device/observe/hooks.hpp"
@@ -168,7 +169,13 @@ std::string explain_loads_to_one_place(const Thread& first, const Thread& second
   if (!one || !other || one->barrier != other->barrier || one->offset != other->offset) return "";
   const Unobserved unobserved;
   const std::string left = not_brought(cluster, cluster.layout(), *cluster.races(), target, one->offset);
-  if (left.empty()) return "";
+  if (left.empty()) {
+    const Mbarrier& barrier = *other->barrier;
+    if (explain_same_place(loads_of_phase(barrier, barrier.phase, &second)).empty()) return "";
+    return print("both bring %u bytes to the same place, with the masks ", one->bytes) +
+           binary(one->mask, *first.block) + " and " + binary(other->mask, *second.block) +
+           ": does a mask name a wrong block, or should each block load its own?";
+  }
   return print("both bring %u bytes to the same place of ", one->bytes) + describe(target) +
          ", and nobody brings anything to " + left +
          ": does the place in shared memory lack the offset of the block's own part?";

@@ -635,6 +635,34 @@ TEST_CASE("multicasts of two blocks to one place are named where more bytes come
     }
 }
 
+TEST_CASE("a race of two blocks' multicasts to one place is asked for the masks, unless each has its turn") {
+  if (!instrumented()) return;
+  const Box box;
+  const CheckRaces checked;
+  for (const bool in_turn : {false, true})
+    for (const Schedule& schedule : fixed_schedules()) {
+      CAPTURE(schedule.name(), in_turn);
+      const std::string text = failure(cluster_of(2), schedule, [&] {
+        Storage& shared = prepare();
+        for (unsigned round = 0; round < 2; ++round) {
+          const bool is_mine = !in_turn || ptx::cluster_block_rank() == round;
+          if (threadIdx.x == 0) {
+            ptx::mbarrier_arrive_expect_bytes(&shared.full, in_turn ? kTileBytes : 2 * kTileBytes);
+            if (is_mine) ptx::tma_load_multicast(&shared.tile, &box.map, 0, 0, &shared.full, 0b11);
+            ptx::mbarrier_wait(&shared.full, round);
+          }
+          ptx::cluster_sync();
+        }
+      });
+      if (in_turn)
+        CHECK(text == "");
+      else
+        CHECK_THAT(text, ContainsSubstring(": both bring 2048 bytes to the same place, with the masks 0b11 "
+                                           "and 0b11: does a mask name a wrong block, or should each block "
+                                           "load its own?\n"));
+    }
+}
+
 TEST_CASE("halves that each of four blocks keeps for itself are told to the others") {
   Box box;
   // Pairs share a tile: each loads a half of its rows. Or all four share, each a quarter.
