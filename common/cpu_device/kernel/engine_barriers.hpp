@@ -33,7 +33,7 @@ struct NamedBarrier {
   /// Of each thread of the block: how often it has arrived there, in all phases, and where the last time.
   struct ArrivalsOfThread {
     uint64_t times = 0;
-    Location last;
+    Location last, last_without_wait;
   };
   std::vector<ArrivalsOfThread> of_threads;
   // Of a cluster.sync, for threads that arrive and wait apart:

@@ -209,6 +209,22 @@ std::string why_of_some_warps(const WaitGraph& graph, const NamedBarrier& barrie
     if (!thread->done) live.push_back(thread);
   }
   if (others.empty()) return "";
+  const auto number_of = [&](const NamedBarrier& one) {
+    return static_cast<unsigned>(&one - block.barriers);
+  };
+  if (const NamedBarrier* const other = WaitGraph::taken_instead(*graph.root())) {
+    std::vector<const Thread*> comers;
+    for (const Thread* thread : others)
+      if (other->of_threads[thread->ids.rank].times) comers.push_back(thread);
+    const NamedBarrier::ArrivalsOfThread& first = other->of_threads[comers.front()->ids.rank];
+    const std::string passes = own_place(first.last_without_wait), last = own_place(first.last);
+    const bool are_two = first.last_without_wait.line && passes != last;
+    return "\n  no other thread has ever arrived there; only " + names_of(comers) +
+           print(" ever arrived at named barrier %u, for %u threads (", number_of(*other), other->expected) +
+           (are_two ? passes + ", " : "") + last +
+           print("): should they arrive at %u, or those who wait at %u?", number_of(barrier),
+                 number_of(*other));
+  }
   if (absent.empty()) {
     const std::string where = live.empty() ? "the others have exited" : where_others_wait(live);
     return "\n  no other thread has ever arrived there; " + where;

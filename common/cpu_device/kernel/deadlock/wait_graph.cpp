@@ -111,7 +111,8 @@ std::vector<WaitGraph::Comer> WaitGraph::comers_to(const Node& node, const Mbarr
   if (!comers.empty()) return comers;
   // Who empties, or fills, another slot of the ring will do so with this one.
   for (const Thread* thread : threads_)
-    if (has_arrived_at_sibling(barrier, *thread)) comers.push_back({thread, owes(barrier, *thread)});
+    if (!came(barrier, thread) && has_arrived_at_sibling(barrier, *thread))
+      comers.push_back({thread, owes(barrier, *thread)});
   if (!comers.empty()) return comers;
   // Those who wait for the other end of a slot arrive at this one; of a warpgroup perhaps one thread.
   const Mbarrier* const other = other_end(barrier);
@@ -207,6 +208,10 @@ void WaitGraph::find_root() {
                                     [&](size_t to) { return reached[to].count(i) > 0; });
     if (is_end && !is_broken_elsewhere(i) && (!root_ || comes_before(nodes_[i], *root_))) root_ = &nodes_[i];
   }
+  // Of what is not known who must come to it, those may lack who wait for others that took a wrong barrier.
+  if (root_mbarrier() && root_mbarrier()->pending && comers_to(*root_).empty())
+    for (const Node& node : nodes_)
+      if (taken_instead(node)) root_ = &node;
   // Who has never had a turn holds up a ring that others read in theirs.
   for (const Node& node : nodes_) {
     const Thread& first = *node.waiting.front();
@@ -215,6 +220,29 @@ void WaitGraph::find_root() {
     root_ = node_of(turn);
     served_ = &node;
   }
+}
+
+const NamedBarrier* WaitGraph::taken_instead(const Node& node) {
+  const Thread& first = *node.waiting.front();
+  if (first.wait.kind != WaitKind::block_barrier || !first.wait.argument) return nullptr;
+  using OfThread = NamedBarrier::ArrivalsOfThread;
+  const auto count_comers = [](const NamedBarrier& barrier) {
+    return static_cast<size_t>(std::count_if(barrier.of_threads.begin(), barrier.of_threads.end(),
+                                             [](const OfThread& one) { return one.times > 0; }));
+  };
+  const auto& barrier = *static_cast<const NamedBarrier*>(first.wait.object);
+  if (count_comers(barrier) != node.waiting.size()) return nullptr;
+  const auto has_others = [&](const NamedBarrier& other) {
+    return std::equal(
+        other.of_threads.begin(), other.of_threads.end(), barrier.of_threads.begin(),
+        [](const OfThread& there, const OfThread& here) { return !there.times || !here.times; });
+  };
+  for (const NamedBarrier& other : first.block->barriers) {
+    const size_t comers = count_comers(other);
+    if (&other != &barrier && comers && comers < other.expected && other.waiting.empty() && has_others(other))
+      return &other;
+  }
+  return nullptr;
 }
 
 bool WaitGraph::comes_before(const Node& one, const Node& other) const {

@@ -67,6 +67,10 @@ class WaitGraph {
   Rank rank(const Node& node) const;
   /// Does what the node waits for come only after what another waits for?
   bool depends_on(const Node& node, const Node& other) const;
+  /// Of threads that wait in a barrier of some warps, to which nobody else has ever come: another one of the
+  /// block, to which fewer threads have ever come than it counts, none of these, and nobody waits in it. Null
+  /// if there is none.
+  static const NamedBarrier* taken_instead(const Node& node);
   /// Is it an mbarrier of which it is not known who must come to it, as nobody ever has?
   bool is_unknown(const Node& node) const;
 

@@ -81,7 +81,8 @@ void arrive(Thread& thread, unsigned id, unsigned threads, Location where) {
   if (!threads) return;
   barrier.of_threads.resize(block.ids.threads);
   NamedBarrier::ArrivalsOfThread& ever = barrier.of_threads[thread.ids.rank];
-  ever = {ever.times + 1, where};
+  ++ever.times;
+  ever.last = where;
   // A thread that only arrives goes on at once: the barrier orders nothing that the thread does later.
   if (RaceChecker* races = cluster.races()) races->release(thread.number, barrier.released);
   if (VirtualClock* clock = cluster.clock()) {
@@ -136,6 +137,7 @@ void named_barrier_arrive(unsigned id, unsigned threads, Location where) {
   Thread& thread = this_thread(where);
   thread.cluster.jitter(thread);
   arrive(thread, id, threads, where);
+  if (threads) thread.block->barriers[id].of_threads[thread.ids.rank].last_without_wait = where;
   complete_if_all_arrived(thread.cluster, *thread.block, id);
 }
 

@@ -763,6 +763,35 @@ TEST_CASE("where all have arrived who ever did, the count is asked about, unless
   }
 }
 
+TEST_CASE(
+    "who waits in a barrier of some warps, while others come to one of their own, is the end of the chain") {
+  const auto run = [](const Schedule& schedule, unsigned passes_to) {
+    return failure({.block = 128, .shared_bytes = sizeof(ptx::Mbarrier)}, schedule, [=] {
+      auto& released = ladder::shared_storage<ptx::Mbarrier>();
+      if (threadIdx.x == 0) ptx::mbarrier_init(&released, 2);
+      __syncthreads();
+      const unsigned me = threadIdx.x / 64;
+      if (me == 1) named_barrier_arrive(passes_to, 128, Location::current());
+      if (me == 0) named_barrier_sync(1, 128, Location::current());
+      if (me == 0) named_barrier_arrive(2, 128, Location::current());
+      if (me == 1) named_barrier_sync(2, 128, Location::current());
+      if (threadIdx.x % 64 == 0) ptx::mbarrier_arrive(&released);
+      if (me == 1) ptx::mbarrier_wait(&released, 0);
+    });
+  };
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(run(schedule, 1) == "");
+    const std::string text = run(schedule, 2);
+    CHECK_THAT(text, ContainsSubstring("deadlock: warps 0-1 wait at test_mbarriers.cu:"));
+    CHECK_THAT(text,
+               ContainsSubstring(" in named barrier 1: 64 of 128 threads arrived\n  no other thread has "
+                                 "ever arrived there; only warps 2-3 ever arrived at named barrier 2, "
+                                 "for 128 threads (test_mbarriers.cu:"));
+    CHECK_THAT(text, ContainsSubstring("): should they arrive at 1, or those who wait at 2?\n"));
+  }
+}
+
 template <int kSlots>
 struct Handed {
   ladder::Pipeline<kSlots> pipe;
