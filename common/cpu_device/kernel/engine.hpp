@@ -312,7 +312,8 @@ struct WorkOfKernels {
   std::string (*left_array)() = nullptr;
   /// Where there was one launch: what its block lacks of what the kernel's source says. Else empty.
   std::string (*explain_block)() = nullptr;
-  unsigned grid[3] = {};  ///< of that launch, if it was one, and its clusters are blocks; else 0
+  /// Of that launch, if it was one, its clusters are blocks, and its kernel is not persistent; else 0.
+  unsigned grid[3] = {};
   std::string (*launched_at)() = nullptr;
   /// The block of that launch that has written the byte last; false if none has, or that is not known.
   bool (*find_writer)(const void* address, unsigned (&block)[3]) = nullptr;
