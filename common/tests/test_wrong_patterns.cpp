@@ -223,10 +223,10 @@ TEST_CASE("A K tile that is left out, counted twice or taken for another is name
   CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 0 ? 2 : tile; }),
              ContainsSubstring("K tile 2 (of 5, 64 wide) was multiplied in place of K tile 0: a slot was "
                                "overwritten before it was read"));
-  CHECK_THAT(
-      complaint_of_k_tiles([](int, int, int tile) { return tile == 4 ? -1 : tile; }),
-      ContainsSubstring("data seed 7)\n  in tile row 0, tile column 0: C lacks the products of k = 256 to "
-                        "295, the last K tile: the number of K tiles must be rounded up; all"));
+  CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 4 ? -1 : tile; }),
+             ContainsSubstring(
+                 "data seed 7)\n  in tile row 0, tile column 0: C lacks the products of k = 256 to "
+                 "295, the last K tile: is the number of K tiles rounded down? It must be rounded up; all"));
   CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 1 ? -1 : tile; }),
              ContainsSubstring("C lacks the products of k = 64 to 127: K tile 1 (of 5, 64 wide); all"));
   CHECK_THAT(
@@ -1349,14 +1349,14 @@ std::string said_of_grid(unsigned x, unsigned y, const ladder::Shape& shape, con
 
 }  // namespace
 
-TEST_CASE(
-    "Tiles that no block computed are told with the grid that the launch gave, and the one that C needs") {
+TEST_CASE("Tiles that no block wrote are told with the grid that the launch gave, and the one that C needs") {
   const ladder::Shape shape{130, 200, 1};  // 3 x 7 tiles
   const auto normal = [](int bx, int by) { return std::pair{by, bx}; };
   const auto exchanged = [](int bx, int by) { return std::pair{bx, by}; };
   CHECK(said_of_grid(7, 3, shape, normal) == "");
   CHECK(said_of_grid(3, 7, shape, normal) ==
-        "no block computed tile columns 3 to 6 (C has 3 rows and 7 columns of tiles of 64 x 32): the launch "
+        "no block wrote tile columns 3 to 6 (C has 3 rows and 7 columns of tiles as blocks wrote, of 64 x "
+        "32): the launch "
         "at mine.cu:7 gives "
         "a grid of "
         "3 x 7 blocks, and where blockIdx.x is the tile column, C needs 7 x 3: are x and y exchanged?");
@@ -1367,7 +1367,7 @@ TEST_CASE(
                  ContainsSubstring("7 x 3: is a number of tiles rounded down?"));
   // How high tiles are is not known where C ends within the first.
   CHECK_THAT(said_of_grid(1, 7, {40, 200, 1}, normal),
-             ContainsSubstring("(C has 1 row and 7 columns of tiles of 32 columns)"));
+             ContainsSubstring("(C has 1 row and 7 columns of tiles as blocks wrote, of 32 columns)"));
   CHECK_THAT(said_of_grid(5, 3, shape, normal), ContainsSubstring("tile columns 5 to 6 (C has") &&
                                                     ContainsSubstring("C needs 7 x 3") &&
                                                     !ContainsSubstring("rounded"));
@@ -1378,10 +1378,13 @@ TEST_CASE(
   const ladder::Shape shape{130, 200, 1};
   const auto by_number = [](int bx, int) { return std::pair{bx / 7, bx % 7}; };
   CHECK(said_of_grid(20, 1, shape, by_number) ==
-        "no block computed the tile in tile row 2, tile column 6 (C has 3 rows and 7 columns of tiles of 64 "
+        "no block wrote the tile in tile row 2, tile column 6 (C has 3 rows and 7 columns of tiles as blocks "
+        "wrote, of 64 "
         "x 32): the launch at "
         "mine.cu:7 gives 20 blocks, and where each computes one tile, C needs 21");
   CHECK_THAT(said_of_grid(14, 1, shape, by_number), ContainsSubstring("is a number of tiles rounded down?"));
+  // Each block wrote the first 32 rows of its tile of 96 alone.
+  CHECK(said_of_grid(14, 1, shape, [](int bx, int) { return std::pair{bx / 7 * 2, bx % 7}; }) == "");
   // Blocks enough, of which the last computes what another does, too.
   CHECK(said_of_grid(21, 1, shape, [](int bx, int) {
           return std::pair{std::min(bx, 19) / 7, std::min(bx, 19) % 7};

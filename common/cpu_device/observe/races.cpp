@@ -1224,6 +1224,7 @@ RaceChecker::Words RaceChecker::words_of(const Conflict& conflict) const {
 /// Lives no longer than the conflict.
 RaceChecker::Unordered RaceChecker::unordered_of(const Conflict& conflict, const Words& words) const {
   const unsigned writer = conflict.first_writes ? conflict.first_agent : conflict.second_agent;
+  const Cell& cell = shadows_[conflict.block].cell(conflict.offset / kCellBytes);
   return {
       .first = thread_of(conflict.first_agent, conflict.first_epoch),
       .second = thread_of(conflict.second_agent, conflict.second_epoch),
@@ -1237,7 +1238,8 @@ RaceChecker::Unordered RaceChecker::unordered_of(const Conflict& conflict, const
       .are_writes = conflict.why == Why::two_writes,
       .overwrites = conflict.why == Why::overwritten,
       .lacks_fence = conflict.why == Why::no_proxy_fence,
-      .is_unread = !shadows_[conflict.block].cell(conflict.offset / kCellBytes).reads.lanes,
+      .is_unread = !cell.reads.lanes,
+      .is_rewritten = (conflict.first_writes ? cell.write_epoch_before : cell.write_epoch) != 0,
       .first_what = words.first_what,
       .second_what = words.second_what,
       .note_of_writer = writer >= thread_count_ ? note_of_agent_[writer - thread_count_] : "",

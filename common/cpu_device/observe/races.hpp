@@ -107,6 +107,7 @@ class RaceChecker {
     bool overwrites;                ///< one of them writes, surely in a later round, what the other reads
     bool lacks_fence;               ///< of the async proxy, and nothing else
     bool is_unread;                 ///< nobody has read the byte since the first access
+    bool is_rewritten;              ///< before the write of these two, the byte had been written, too
     std::string first_what, second_what;  ///< "TMA load"
     std::string note_of_writer;           ///< see annotate()
     std::size_t offset;                   ///< of the byte,

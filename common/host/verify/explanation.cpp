@@ -271,7 +271,7 @@ class Explainer {
                              (last + 1 == (i + 1) * kTileWidth || (last + 1 == shape_.k && i + 1 == tiles_));
     if (is_one_tile && i + 1 == tiles_) {
       return text + ", the last K tile" +
-             (shape_.k % kTileWidth ? ": the number of K tiles must be rounded up" : "");
+             (shape_.k % kTileWidth ? ": is the number of K tiles rounded down? It must be rounded up" : "");
     }
     if (is_one_tile) return text + ": " + tile(i);
     const bool is_all_of_one_step = first == kTileWidth && (last + 1) % kTileWidth == 0 &&

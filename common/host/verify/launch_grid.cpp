@@ -53,6 +53,17 @@ std::optional<Tiling> find_tiling(const Shape& shape, const WriterOf& writer_of)
   return tiling;
 }
 
+/// Do the blocks' tiles have rows and columns without a gap? Else a block has left a part of its own out.
+bool has_gaps(const Tiling& tiling) {
+  std::set<int> rows, columns;
+  for (const auto& [block, box] : tiling.boxes) {
+    rows.insert(box.first_row / tiling.rows);
+    columns.insert(box.first_column / tiling.columns);
+  }
+  return *rows.rbegin() >= static_cast<int>(rows.size()) ||
+         *columns.rbegin() >= static_cast<int>(columns.size());
+}
+
 /// Does each block with a tile have it at this place of the grid?
 bool is_placed(const Tiling& tiling, bool x_is_row) {
   return std::all_of(tiling.boxes.begin(), tiling.boxes.end(), [&](const auto& entry) {
@@ -68,7 +79,8 @@ std::string range(const char* what, int first, int end) {
                           : fmt::format("{}s {} to {}", what, first, end - 1);
 }
 
-/// "no block computed tile columns 2 to 4 (C has 2 rows and 5 columns of tiles of 32 x 32)".
+/// "no block wrote tile columns 2 to 4 (C has 2 rows and 5 columns of tiles as blocks wrote, of
+/// 32 x 32)": that need not be all of a tile.
 std::string missing_tiles(const Tiling& tiling, const Shape& shape) {
   std::set<std::pair<int, int>> there;
   for (const auto& [block, box] : tiling.boxes)
@@ -97,8 +109,8 @@ std::string missing_tiles(const Tiling& tiling, const Shape& shape) {
   const std::string size = tiling.rows == shape.m      ? some(tiling.columns, "column")
                            : tiling.columns == shape.n ? some(tiling.rows, "row")
                                                        : fmt::format("{} x {}", tiling.rows, tiling.columns);
-  return fmt::format("no block computed {} (C has {} and {} of tiles of {})", which, some(tiling.down, "row"),
-                     some(tiling.across, "column"), size);
+  return fmt::format("no block wrote {} (C has {} and {} of tiles as blocks wrote, of {})", which,
+                     some(tiling.down, "row"), some(tiling.across, "column"), size);
 }
 
 }  // namespace
@@ -111,6 +123,7 @@ std::string explain_by_grid(const WrongElements& wrong, const Shape& shape, cons
   const Tiling& tiling = *found;
   // A tile that is as large as C along one side may be larger.
   if (tiling.rows == shape.m && tiling.columns == shape.n) return "";
+  if (has_gaps(tiling)) return "";
   const int64_t all = int64_t{tiling.down} * tiling.across, blocks = int64_t{grid.x} * grid.y;
   const std::string launch = "the launch" + (grid.place.empty() ? "" : " at " + grid.place);
   const auto down = static_cast<unsigned>(tiling.down), across = static_cast<unsigned>(tiling.across);

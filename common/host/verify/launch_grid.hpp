@@ -1,5 +1,5 @@
 /// @file
-/// Tiles of C that no block computed, and the grid that the launch gave.
+/// Tiles of C that no block wrote, and the grid that the launch gave.
 #pragma once
 #include <compare>
 #include <functional>

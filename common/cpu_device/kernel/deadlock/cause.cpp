@@ -184,7 +184,11 @@ std::string registers_of_warps(const Block& block) {
             print(" %u", block.warps[first].registers);
     first = end;
   }
-  return "registers of a thread: " + text;
+  const bool none_given = std::none_of(block.warps.begin(), block.warps.end(), [](const Warp& warp) {
+    return warp.wanted_registers && warp.registers >= warp.wanted_registers;
+  });
+  return "registers of a thread: " + text +
+         (none_given ? "; no warp has executed setmaxnreg.dec, which gives registers back" : "");
 }
 
 /// Of a barrier that passes a turn on, and has not as often as those come who wait for it.
@@ -265,6 +269,25 @@ std::string why_of_others(const WaitGraph& graph, const Thread& first) {
          (barrier.expected ? why_of_some_warps(graph, barrier, *first.block) : missing);
 }
 
+/// "warps 0-7 wait at gemm.cuh:131, warps 8-11 at gemm.cuh:134": for one thing.
+std::string who_waits_where(const std::vector<const Thread*>& waiting) {
+  std::vector<std::pair<std::string, std::vector<const Thread*>>> places;
+  for (const Thread* thread : waiting) {
+    const std::string place = own_place(thread->wait.where);
+    const auto known =
+        std::find_if(places.begin(), places.end(), [&](const auto& one) { return one.first == place; });
+    (known == places.end() ? places.emplace_back(place, std::vector<const Thread*>()) : *known)
+        .second.push_back(thread);
+  }
+  std::string text;
+  for (const auto& [place, threads] : places) {
+    const std::string who = names_of(threads);
+    text += text.empty() ? who + (are_several(who) ? " wait at " : " waits at ") + place
+                         : ", " + who + " at " + place;
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string describe_root(const WaitGraph& graph) {
@@ -273,9 +296,7 @@ std::string describe_root(const WaitGraph& graph) {
   if (const std::string turns = turns_from_the_start(graph); !turns.empty()) return turns;
   const std::vector<const Thread*>& waiting = graph.root()->waiting;
   const Thread& first = *waiting.front();
-  const std::string who = names_of(waiting);
-  const std::string begin =
-      who + (are_several(who) ? " wait at " : " waits at ") + own_place(first.wait.where);
+  const std::string begin = who_waits_where(waiting);
   if (is_at_mbarrier(first)) {
     const Mbarrier& barrier = mbarrier_of(first);
     return begin + " for " + name_of(barrier) +

@@ -128,6 +128,17 @@ std::string bytes_elsewhere(const WaitGraph& graph, const Mbarrier& barrier) {
   return bytes_kept_by_other_blocks(graph, barrier);
 }
 
+/// In each block of a cluster somebody waits for the first bytes, and nobody has sent any.
+std::string all_wait_before_they_send(const WaitGraph& graph, const Mbarrier& barrier) {
+  const std::vector<const Block*> blocks = graph.blocks();
+  const bool all_wait =
+      blocks.size() > 1 && std::all_of(blocks.begin(), blocks.end(), [&](const Block* block) {
+        const Mbarrier* const there = counterpart_in(*block, barrier);
+        return there && graph.node_of(there) && WaitGraph::lacks_first_bytes(*there);
+      });
+  return all_wait ? "; all blocks wait likewise, and none has sent: should they send before they wait?" : "";
+}
+
 }  // namespace
 
 std::string why_of_bytes(const WaitGraph& graph, const Mbarrier& barrier) {
@@ -140,7 +151,8 @@ std::string why_of_bytes(const WaitGraph& graph, const Mbarrier& barrier) {
     return text + "; " + elsewhere;
   const std::string arrived = list(with_bytes(barrier.arrivals, true), nullptr, /*says_bytes=*/true);
   return text +
-         (arrived.empty() ? ", and none came" + bytes_to_other_blocks_alone(graph, barrier)
+         (arrived.empty() ? ", and none came" + bytes_to_other_blocks_alone(graph, barrier) +
+                                all_wait_before_they_send(graph, barrier)
                           : ", and these came:" + arrived) +
          (barrier.missing_bytes < 0 ? explain_surplus(barrier) : "");
 }

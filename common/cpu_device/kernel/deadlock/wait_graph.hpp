@@ -73,10 +73,10 @@ class WaitGraph {
   static const NamedBarrier* taken_instead(const Node& node);
   /// Is it an mbarrier of which it is not known who must come to it, as nobody ever has?
   bool is_unknown(const Node& node) const;
-
- private:
   /// Those who wait expect the bytes themselves, and nobody has ever sent any: others must.
   static bool lacks_first_bytes(const Mbarrier& barrier);
+
+ private:
   /// Did the thread get through the wait that comes before its arrival in this phase?
   static bool owes(const Mbarrier& barrier, const Thread& thread);
   /// At the same end of another slot of its pipeline.

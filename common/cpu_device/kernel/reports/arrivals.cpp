@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 
+#include "common/cpu_device/kernel/deadlock/mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/reports/loads.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
@@ -560,6 +561,14 @@ std::string explain_second_arrival(const Thread& thread, const Mbarrier& barrier
     return before + "; since then it waited for " + describe(*seen.barrier) + " with parity 1 (" +
            own_place(seen.where) +
            "), which passes before the first phase has ended: should its parity have flipped?";
+  if (other && seen.barrier == other) {
+    const uint64_t waits = waits_in_ring(*other, thread), arrivals = arrivals_in_ring(barrier, thread);
+    if (waits <= arrivals)
+      return before + ", and must wait for " + name_of(*other) +
+             " before it does so again; it has waited there " + times(waits) +
+             ", and arrives for the next time: does the arrival (" + own_place(earlier.where) +
+             ") come before the wait (" + own_place(seen.where) + ")?";
+  }
   if (seen.barrier && seen.phase == 0)
     return before + "; since then it waited for " + describe(*seen.barrier) +
            ", which was in its first phase and let it pass: did its position move on, and its parity "

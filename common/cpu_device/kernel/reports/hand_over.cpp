@@ -444,8 +444,10 @@ std::string HandOver::does_a_store_read_too_early() const {
 
 std::string HandOver::is_a_store_overtaken() const {
   if (accesses_.reads_early || what_reads() != "TMA store") return "";
-  if (reader_.last_store_wait.epoch <= epoch_of_reader_)  // the wait may come later, too late for this writer
-    if (std::string text = explain_writer_ahead(writer_, reader_); !text.empty()) return text;
+  if (accesses_.is_rewritten &&
+      reader_.last_store_wait.epoch <= epoch_of_reader_)  // the wait may come later, too late for this writer
+    if (std::string text = explain_writer_ahead(writer_, reader_, epoch_of_reader_); !text.empty())
+      return text;
   return explain_store_wait(reader_, epoch_of_reader_, writer_);
 }
 
@@ -550,9 +552,10 @@ std::string HandOver::is_a_block_barrier_missing() const {
 
 std::string HandOver::has_the_reader_waited_for_nothing() const {
   if (!accesses_.reads_early || !accesses_.first_writes || accesses_.first_is_operation) return "";
-  if (reader_is_known_)
-    if (std::string text = explain_writer_ahead(first_, reader_); !text.empty()) return text;
-  return explain_no_wait(first_, reader_);
+  if (reader_is_known_ && accesses_.is_rewritten)
+    if (std::string text = explain_writer_ahead(first_, reader_, epoch_of_reader_); !text.empty())
+      return text;
+  return explain_no_wait(first_, reader_, reader_is_known_ ? epoch_of_reader_ : 0);
 }
 
 std::string HandOver::what_was_waited_for_last() const {

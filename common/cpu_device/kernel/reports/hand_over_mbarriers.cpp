@@ -102,8 +102,17 @@ std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first
          ": its scope is the block, and for an arrival of another block it must be the cluster";
 }
 
-std::string explain_no_wait(const Thread& writer, const Thread& reader) {
+std::string explain_no_wait(const Thread& writer, const Thread& reader, uint32_t epoch_of_reader) {
+  const std::optional<Thread::Seen> before =
+      epoch_of_reader ? seen_in(reader, epoch_of_reader) : std::nullopt;
   const Mbarrier* const last = reader.last_seen.barrier;
+  if (before && !before->barrier && last) {
+    const auto is_of_writer = [&](const Mbarrier::Arrival& one) { return one.thread->warp == writer.warp; };
+    for (const auto* arrivals : {&last->earlier_arrivals, &last->last_arrivals, &last->arrivals})
+      if (std::any_of(arrivals->begin(), arrivals->end(), is_of_writer))
+        return "the reader had waited for nothing by then, and waits for " + name_of(*last) + " (" +
+               own_place(reader.last_seen.where) + ") after that: should the wait come first?";
+  }
   for (const auto& barrier : reader.block->mbarriers) {
     if (last && (!barrier->phases_seen.empty() || !barrier->waiting.empty())) continue;
     for (const auto* arrivals : {&barrier->earlier_arrivals, &barrier->last_arrivals, &barrier->arrivals})
@@ -117,8 +126,10 @@ std::string explain_no_wait(const Thread& writer, const Thread& reader) {
   return "";
 }
 
-std::string explain_writer_ahead(const Thread& writer, const Thread& reader) {
-  const Mbarrier* const full = reader.last_seen.barrier;
+std::string explain_writer_ahead(const Thread& writer, const Thread& reader, uint32_t epoch_of_reader) {
+  const std::optional<Thread::Seen> seen_by_reader = seen_in(reader, epoch_of_reader);
+  if (!seen_by_reader) return "";
+  const Mbarrier* const full = seen_by_reader->barrier;
   const Mbarrier* const empty = full ? other_end(*full) : nullptr;
   if (!empty || std::strcmp(full->end, "full") != 0 || writer.block != reader.block) return "";
   // Of another pipeline than the one that the writer fills.
@@ -139,7 +150,7 @@ std::string explain_writer_ahead(const Thread& writer, const Thread& reader) {
     if (lane && has_ever_arrived(*full, *lane))
       arrivals = std::max<uint64_t>(arrivals, full->times_arrived[lane->number]);
   // What the reader reads after the phase, the warp has not written before its arrival.
-  const bool reads_after = reader.last_seen.phase >= full->phase && arrivals >= full->phase;
+  const bool reads_after = seen_by_reader->phase >= full->phase && arrivals >= full->phase;
   const bool is_ahead = full->phase > seen + (reads_after ? 0 : 1);
   if (!is_ahead) return "";
   return describe(writer) + " writes again without waiting for " + name_of(*empty) + ": " +

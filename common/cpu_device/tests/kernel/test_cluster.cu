@@ -737,6 +737,26 @@ TEST_CASE("a first wait of those who send is named only where they may be the on
     }
 }
 
+TEST_CASE("blocks that all wait for bytes before they send are asked whether the sending comes first") {
+  for (const Schedule& schedule : fixed_schedules()) {
+    for (const bool all_wait : {true, false}) {
+      const std::string text = failure(cluster_of(2), schedule, [&] {
+        Storage& shared = prepare();
+        const unsigned rank = ptx::cluster_block_rank();
+        if (threadIdx.x == 0 && (all_wait || rank == 0)) {
+          ptx::mbarrier_arrive_expect_bytes(&shared.full, 16);
+          ptx::mbarrier_wait_cluster(&shared.full, 0);
+          ptx::store_async(reinterpret_cast<float4*>(shared.inbox), 1 - rank, parcel(0), &shared.full);
+        }
+        ptx::cluster_sync();
+      });
+      const std::string question =
+          ", and none came; all blocks wait likewise, and none has sent: should they send before they wait?";
+      CHECK((text.find(question) != text.npos) == all_wait);
+    }
+  }
+}
+
 TEST_CASE("blocks that wait first for what only they send are told that this wait must pass") {
   for (const Schedule& schedule : fixed_schedules()) {
     const std::string text = failure(cluster_of(2), schedule, [] {

@@ -183,6 +183,13 @@ TEST_CASE("of an arrival too many it is said what the phase waits for, and what 
                          ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
                        }
                      });
+  check_named_always(": does the arrival (test_mbarriers.cu:", [](Storage& shared) {
+    if (threadIdx.x != 0) return;
+    for (int i = 0; i < 2; ++i) {
+      ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+      ptx::mbarrier_wait(&shared.empty[0], 1);
+    }
+  });
   // A count that is too low: the second of those who release a slot ends the next phase.
   for (const Schedule& schedule : fixed_schedules()) {
     const std::string text = blame(schedule, [](Storage& shared) {

@@ -54,6 +54,7 @@ enum class Mistake {
   empty_counts_one_more,
   compute_does_not_wait_for_storer,
   storer_does_not_wait,
+  storer_waits_afterwards,
   storer_does_not_wait_for_its_read,
   storer_does_not_commit,
   storer_waits_before_it_commits,
@@ -159,9 +160,11 @@ class Roles {
 
   void store() {
     for (int tile = 0; tile < tiles_; ++tile) {
-      if (!makes(Mistake::storer_does_not_wait)) ptx::mbarrier_wait(&smem_.staged_full, tile & 1);
+      const auto wait = [&] { ptx::mbarrier_wait(&smem_.staged_full, tile & 1); };
+      if (!makes(Mistake::storer_does_not_wait) && !makes(Mistake::storer_waits_afterwards)) wait();
       if (makes(Mistake::storer_commits_before_it_stores)) ptx::tma_store_commit();
       ptx::tma_store(&maps_.c, &smem_.c, tile * kTile, 0);
+      if (makes(Mistake::storer_waits_afterwards)) wait();
       if (makes(Mistake::storer_waits_before_it_commits)) ptx::tma_store_wait_read<0>();
       if (!makes(Mistake::storer_does_not_commit) && !makes(Mistake::storer_commits_before_it_stores))
         ptx::tma_store_commit();
@@ -518,6 +521,14 @@ TEST_CASE("a commit that comes before its TMA store closes an empty group, which
 TEST_CASE("a storer that does not wait stores what is not there") {
   check_race(with(Mistake::storer_does_not_wait),
              {"TMA store (a read) issued by", "in mbarrier_wait for staged_empty, phase of parity 1"});
+}
+TEST_CASE("of a storer that waits behind its store it is asked whether the wait should come first") {
+  if (!instrumented()) return;
+  const CheckRaces check_races;
+  CHECK_THAT(with(Mistake::storer_waits_afterwards)({}),
+             ContainsSubstring("the reader had waited for nothing by then, and waits for staged_full "
+                               "(test_ring.cu:") &&
+                 ContainsSubstring(") after that: should the wait come first?\n"));
 }
 TEST_CASE("stores that are never committed are named") {
   check_race(with(Mistake::storer_does_not_commit),
