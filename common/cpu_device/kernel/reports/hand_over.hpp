@@ -71,7 +71,7 @@ std::string explain_lanes_without(const Thread& thread, const char* does, const 
 /// An arrival of the first thread, later than its access, that orders nothing: it is relaxed, or the wait has
 /// too small a scope.
 std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first, const Thread& second);
-/// Who reads has waited for nothing, or for another barrier, and the warp that writes arrives somewhere.
+/// Who reads has waited for no mbarrier, or for another barrier, and the warp that writes arrives somewhere.
 std::string explain_no_wait(const Thread& writer, const Thread& reader, uint32_t epoch_of_reader);
 /// The reader has waited until a slot was full, and its warpgroup that fills it does so without waiting.
 std::string explain_writer_ahead(const Thread& writer, const Thread& reader, uint32_t epoch_of_reader);

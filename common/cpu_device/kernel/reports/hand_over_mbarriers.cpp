@@ -110,7 +110,7 @@ std::string explain_no_wait(const Thread& writer, const Thread& reader, uint32_t
     const auto is_of_writer = [&](const Mbarrier::Arrival& one) { return one.thread->warp == writer.warp; };
     for (const auto* arrivals : {&last->earlier_arrivals, &last->last_arrivals, &last->arrivals})
       if (std::any_of(arrivals->begin(), arrivals->end(), is_of_writer))
-        return "the reader had waited for nothing by then, and waits for " + name_of(*last) + " (" +
+        return "the reader had waited for no mbarrier by then, and waits for " + name_of(*last) + " (" +
                own_place(reader.last_seen.where) + ") after that: should the wait come first?";
   }
   for (const auto& barrier : reader.block->mbarriers) {
@@ -119,7 +119,7 @@ std::string explain_no_wait(const Thread& writer, const Thread& reader, uint32_t
       for (const Mbarrier::Arrival& arrival : *arrivals)
         if (!arrival.bytes && arrival.thread->warp == writer.warp && std::strcmp(barrier->end, "empty") != 0)
           return (last ? "the reader waited last for " + name_of(*last)
-                       : std::string("the reader has waited for nothing")) +
+                       : std::string("the reader has waited for no mbarrier")) +
                  ", and " + who_and_where(*arrival.thread, *barrier, arrival) +
                  (last ? ", for which no thread has waited" : "");
   }
@@ -368,7 +368,7 @@ std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, co
   if (!before || before->barrier == completes_on) return "";
   if (const std::string last = explain_last_wait(reader, epoch); !last.empty())
     return "the reader must wait for " + name_of(*completes_on) + "; " + last;
-  return "the reader must wait for " + name_of(*completes_on) + "; it has waited for nothing";
+  return "the reader must wait for " + name_of(*completes_on) + "; it has waited for no mbarrier";
 }
 
 }  // namespace cpu_device

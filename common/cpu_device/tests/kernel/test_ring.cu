@@ -526,7 +526,7 @@ TEST_CASE("of a storer that waits behind its store it is asked whether the wait 
   if (!instrumented()) return;
   const CheckRaces check_races;
   CHECK_THAT(with(Mistake::storer_waits_afterwards)({}),
-             ContainsSubstring("the reader had waited for nothing by then, and waits for staged_full "
+             ContainsSubstring("the reader had waited for no mbarrier by then, and waits for staged_full "
                                "(test_ring.cu:") &&
                  ContainsSubstring(") after that: should the wait come first?\n"));
 }

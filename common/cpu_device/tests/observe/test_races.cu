@@ -1766,7 +1766,7 @@ TEST_CASE(
     const auto run = [&](auto kernel) { return failure_of(schedule, 64, sizeof(StoredTiles), kernel, map); };
     const std::string early = run(store_tiles<Storer::neither_waits_nor_commits>);
     CHECK_THAT(early, ContainsSubstring("read before it "));
-    where_to_wait += early.find("the reader has waited for nothing, and warp 0 lane ") != early.npos &&
+    where_to_wait += early.find("the reader has waited for no mbarrier, and warp 0 lane ") != early.npos &&
                      early.find(" arrives at pipe.full[0] (test_races.cu:") != early.npos;
     const std::string text = run(store_tiles<Storer::never_commits>);
     named += text.find("TMA stores that were never committed") != std::string::npos;
