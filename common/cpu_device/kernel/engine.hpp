@@ -319,6 +319,9 @@ struct WorkOfKernels {
   bool (*find_writer)(const void* address, unsigned (&block)[3]) = nullptr;
 };
 WorkOfKernels take_work_of_kernels();
+/// The kernel's grid follows from what the device holds at once, not from its tiles: whoever sizes such a
+/// grid asks first how many blocks are resident.
+void note_persistent(const void* kernel);
 
 /// Of the launches that follow: the part of set_options() that is about kernels.
 void set_launch_options(const Options&);

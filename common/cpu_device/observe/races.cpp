@@ -1236,6 +1236,7 @@ RaceChecker::Unordered RaceChecker::unordered_of(const Conflict& conflict, const
                      (conflict.why == Why::early_read_later && !conflict.second_only_relies),
       .first_writes = conflict.first_writes,
       .are_writes = conflict.why == Why::two_writes,
+      .is_one_line = is_same_line(conflict.first_site, conflict.second_site),
       .overwrites = conflict.why == Why::overwritten,
       .lacks_fence = conflict.why == Why::no_proxy_fence,
       .is_unread = !cell.reads.lanes,
@@ -1276,9 +1277,6 @@ std::string RaceChecker::advice_of(const Conflict& conflict, const Words& words,
   if (explain_unordered_ && why.empty() && conflict.why == Why::two_writes && first_thread != second_thread &&
       are_stores && is_one_line)
     text += ": should each store elements of its own?";
-  constexpr const char* kNotMet = "the two threads have not met in a __syncthreads";
-  if (conflict.why == Why::two_writes && are_stores && is_one_line && why.rfind(kNotMet, 0) == 0)
-    text += "; or should each store elements of its own?";
   if (conflict.first_writes != conflict.second_writes &&
       !((conflict.first_site | conflict.second_site) & kEngineSite) && is_one_line)
     text +=

@@ -104,6 +104,7 @@ class RaceChecker {
     bool first_is_operation, second_is_operation;
     bool reads_early;               ///< the second reads what the first writes, or the first reads it before
     bool first_writes, are_writes;  ///< the first; both
+    bool is_one_line;               ///< both are of it
     bool overwrites;                ///< one of them writes, surely in a later round, what the other reads
     bool lacks_fence;               ///< of the async proxy, and nothing else
     bool is_unread;                 ///< nobody has read the byte since the first access

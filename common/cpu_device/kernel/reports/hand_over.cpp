@@ -77,7 +77,11 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
       (met && accesses.first_is_operation && first.block_barriers[met - 1].epoch >= accesses.first_epoch);
   // Where threads wait for mbarriers, these explain more, unless the threads have met since.
   if ((first.last_seen.barrier || second.last_seen.barrier) && !met_since) return "";
-  if (!met) return "the two threads have not met in a __syncthreads" + explain_absence(first, second);
+  const bool are_stores =
+      accesses.are_writes && !accesses.first_is_operation && !accesses.second_is_operation;
+  if (!met)
+    return "the two threads have not met in a __syncthreads" + explain_absence(first, second) +
+           (are_stores && accesses.is_one_line ? "; or should each store elements of its own?" : "");
   const std::string where =
       "the last __syncthreads of both (" + own_place(second.block_barriers[met - 1].where) + ")";
   if (met_since) {
@@ -466,7 +470,10 @@ std::string HandOver::does_the_writer_write_again() const {
   if (!before.arrival || before.barrier != second_.last_seen.barrier) return "";
   return who_and_where(first_, *before.barrier, *before.arrival) + ", for which the reader has waited (" +
          own_place(before.wait->where) +
-         "), and writes again: it must wait until that was read, or the reader wait for the next phase";
+         (accesses_.is_rewritten
+              ? "), and writes again: it must wait until that was read, or the reader wait for the next phase"
+              : "), and writes this after that: should it write first, or the reader wait for the next "
+                "arrival?");
 }
 
 WaitedFor HandOver::arrival_of_others() const {

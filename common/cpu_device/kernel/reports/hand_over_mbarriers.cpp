@@ -102,17 +102,18 @@ std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first
          ": its scope is the block, and for an arrival of another block it must be the cluster";
 }
 
+static bool has_warp_arrived(const Mbarrier& barrier, const Warp& warp) {
+  return std::any_of(std::begin(warp.lanes), std::end(warp.lanes),
+                     [&](const Thread* lane) { return lane && has_ever_arrived(barrier, *lane); });
+}
+
 std::string explain_no_wait(const Thread& writer, const Thread& reader, uint32_t epoch_of_reader) {
   const std::optional<Thread::Seen> before =
       epoch_of_reader ? seen_in(reader, epoch_of_reader) : std::nullopt;
   const Mbarrier* const last = reader.last_seen.barrier;
-  if (before && !before->barrier && last) {
-    const auto is_of_writer = [&](const Mbarrier::Arrival& one) { return one.thread->warp == writer.warp; };
-    for (const auto* arrivals : {&last->earlier_arrivals, &last->last_arrivals, &last->arrivals})
-      if (std::any_of(arrivals->begin(), arrivals->end(), is_of_writer))
-        return "the reader had waited for no mbarrier by then, and waits for " + name_of(*last) + " (" +
-               own_place(reader.last_seen.where) + ") after that: should the wait come first?";
-  }
+  if (before && !before->barrier && last && has_warp_arrived(*last, *writer.warp))
+    return "the reader had waited for no mbarrier by then, and waits for " + name_of(*last) + " (" +
+           own_place(reader.last_seen.where) + ") after that: should the wait come first?";
   for (const auto& barrier : reader.block->mbarriers) {
     if (last && (!barrier->phases_seen.empty() || !barrier->waiting.empty())) continue;
     for (const auto* arrivals : {&barrier->earlier_arrivals, &barrier->last_arrivals, &barrier->arrivals})
@@ -135,10 +136,7 @@ std::string explain_writer_ahead(const Thread& writer, const Thread& reader, uin
   // Of another pipeline than the one that the writer fills.
   const Block& block = *writer.block;
   const size_t first = writer.ids.rank / kWarpgroupThreads * kWarpgroupWarps;
-  const auto fills = [&](const Warp& warp) {
-    return std::any_of(std::begin(warp.lanes), std::end(warp.lanes),
-                       [&](const Thread* lane) { return lane && has_ever_arrived(*full, *lane); });
-  };
+  const auto fills = [&](const Warp& warp) { return has_warp_arrived(*full, warp); };
   const auto end = std::min(first + kWarpgroupWarps, block.warps.size());
   if (std::none_of(block.warps.begin() + first, block.warps.begin() + end, fills)) return "";
   uint64_t seen = 0;

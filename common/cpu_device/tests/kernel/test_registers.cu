@@ -84,6 +84,17 @@ TEST_CASE("an increase that nobody makes room for is a deadlock, and says what i
     if (warpgroup() == 0) ptx::setmaxnreg_dec<152>();
     if (warpgroup() == 1) ptx::setmaxnreg_inc<240>();
   });
+  const std::string none_given = "; no warp has executed setmaxnreg.dec, which gives registers back\n";
+  for (const bool gives : {true, false}) {
+    const std::string text = failure({.block = 384}, {}, [&] {
+      if (gives && warpgroup() == 0) ptx::setmaxnreg_dec<152>();
+      if (warpgroup() == 1) ptx::setmaxnreg_inc<240>();
+      if (warpgroup() == 2) ptx::setmaxnreg_inc<240>();  // another line
+    });
+    CHECK_THAT(text, ContainsSubstring("deadlock: warps 4-7 wait at test_registers.cu:") &&
+                         ContainsSubstring(", warps 8-11 at test_registers.cu:"));
+    CHECK((text.find(none_given) == text.npos) == gives);
+  }
   // 40 + 2 x 240 is more than 3 x 168: one of the two waits for ever.
   check_named_always("in setmaxnreg.inc for 240 registers", [] {
     if (warpgroup() == 0) ptx::setmaxnreg_dec<40>();

@@ -530,6 +530,40 @@ TEST_CASE("of a storer that waits behind its store it is asked whether the wait 
                                "(test_ring.cu:") &&
                  ContainsSubstring(") after that: should the wait come first?\n"));
 }
+TEST_CASE("a first write to a piece is not said to be another one, where a storer sends the wrong piece") {
+  if (!instrumented()) return;
+  const CheckRaces check_races;
+  std::vector<__nv_bfloat16> output(kTile * kTile);
+  const CUtensorMap to = map_of(output.data(), kTile, kTile, kTile);
+  const std::string text = failure({.block = 2 * kTile, .shared_bytes = sizeof(Storage<2>)}, {}, [&] {
+    auto& smem = ladder::shared_storage<Storage<2>>();
+    if (threadIdx.x == 0)
+      for (int piece = 0; piece < 2; ++piece) {
+        ptx::mbarrier_init(&smem.full[piece], kTile);
+        ptx::mbarrier_init(&smem.empty[piece], 1);
+      }
+    __syncthreads();
+    const int row = static_cast<int>(threadIdx.x) % kTile;
+    for (int piece = 0; piece < 2; ++piece) {
+      if (threadIdx.x < kTile) {
+        ptx::mbarrier_wait(&smem.empty[piece], 1);
+        smem.a[piece].at(row, 0) = 1.f;
+        ptx::fence_proxy_async();
+        ptx::mbarrier_arrive(&smem.full[piece]);
+      } else if (threadIdx.x == kTile) {
+        ptx::mbarrier_wait(&smem.full[piece], 0);
+        ptx::tma_store(&to, &smem.a[1 - piece], 0, 0);
+        ptx::tma_store_commit();
+        ptx::tma_store_wait_read<0>();
+      }
+    }
+  });
+  CHECK_THAT(text, ContainsSubstring("race in shared memory of block 0 at smem.a[1]"));
+  CHECK_THAT(text,
+             ContainsSubstring(", and writes this after that: should it write first, or the reader wait "
+                               "for the next arrival?\n") &&
+                 !ContainsSubstring("writes again"));
+}
 TEST_CASE("stores that are never committed are named") {
   check_race(with(Mistake::storer_does_not_commit),
              {"exits with TMA stores that were never committed", "TMA store (a read) issued by"});

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "common/cpu_device/kernel/persistent_kernels.hpp"
+#include "common/cpu_device/kernel/engine.hpp"
 
 namespace ladder {
 
