@@ -369,6 +369,8 @@ def in_order_of_worth():
         experiment("zeros", 15, "ladder", "--lessons 05 --size 4096,8192 --rounds 5 --energy --inputs zeros --no-verify --no-library"),
         # With samples of a second, the choice among cublasLt's algorithms alone took more than a minute.
         experiment("sustained", 30, "ladder", "--lessons 05,06 --size 8192 --sample-ms 300 --rounds 2"),
+        # So many rounds that a percent between 05 and the library is more than scatter.
+        experiment("library", 130, "ladder", "--lessons 05,06_clusters_dsmem --size 4096,8192 --inputs cold --sample-ms 50 --rounds 41"),
         # Batches of lesson 07, where the last wave of tiles is not full.
         experiment("wide_weights", 22, "06_any_shape", "--no-verify --rounds 3 --sample-ms 60 "
                    "--shape 1600x16384x16384,2048x16384x16384,2400x16384x16384 --tile 64x128 --cluster_m 1 --cluster_n 1 "

@@ -12,6 +12,7 @@ import unittest
 from pathlib import Path
 
 import record_files
+from climb_table import fastest_library
 from records import random_shapes
 from script import can_be_rewritten, json_rows, write_whole
 
@@ -125,6 +126,18 @@ class RolesOnSmallProblems(unittest.TestCase):
             if roles == "off":
                 with self.subTest(size=size, slots=slots):
                     self.assertGreater(times[size, slots, "off"], times[size, slots, "on"])
+
+
+class BesideTheLibrary(unittest.TestCase):
+    """What docs/climb.md says of its record."""
+
+    def test_lesson_05_is_within_a_percent_of_the_fastest_library(self):
+        runs = newest(self, "library")
+        speeds = {run["m"]: run["tflops"] for run in runs if run.get("rung") == "05"}
+        self.assertEqual(speeds.keys(), {4096, 8192})
+        for size, speed in speeds.items():
+            with self.subTest(size=size):
+                self.assertGreaterEqual(speed, 0.99 * fastest_library(runs, (size,) * 3)["tflops"])
 
 
 class RandomShapes(unittest.TestCase):
