@@ -3,6 +3,7 @@
 #pragma once
 #include <array>
 #include <string>
+#include <vector>
 
 namespace ladder {
 
@@ -36,6 +37,17 @@ struct WorkOfKernels {
   std::string (*launched_at)() = nullptr;
   /// The block of that launch that has written the byte last; false if none has, or that is not known.
   bool (*find_writer)(const void* address, unsigned (&block)[3]) = nullptr;
+  /// A box that TMA has brought to a block's shared memory, or has stored from there.
+  struct MovedBox {
+    unsigned block, thread;  ///< numbers in the grid: of the block whose shared memory it is, of who sent it
+    const void* matrix;
+    int row, column;  ///< in the matrix: the tensor's dimensions 1 and 0
+    int rows, columns;
+    bool is_load;
+  };
+  /// Boxes of matrices in that launch, if it was one, those of a thread in its order; empty if they are too
+  /// many.
+  std::vector<MovedBox> (*moved_boxes)() = nullptr;
 };
 inline WorkOfKernels take_work_of_kernels() { return {}; }
 

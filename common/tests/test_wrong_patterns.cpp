@@ -16,6 +16,7 @@
 #include "common/host/problem/bf16.hpp"
 #include "common/host/verify/explanation.hpp"
 #include "common/host/verify/launch_grid.hpp"
+#include "common/host/verify/tile_walks.hpp"
 #include "common/host/verify/verifier.hpp"
 #include "common/testing/gemm_checks.hpp"
 #include "common/tests/fake_lesson.hpp"
@@ -1389,4 +1390,84 @@ TEST_CASE(
   CHECK(said_of_grid(21, 1, shape, [](int bx, int) {
           return std::pair{std::min(bx, 19) / 7, std::min(bx, 19) % 7};
         }) == "");
+}
+
+namespace {
+
+using TilePlace = std::pair<int, int>;  // row and column
+/// What a block loads for its tiles, and what it stores as these.
+struct BlockWalks {
+  std::vector<TilePlace> loaded, stored;
+};
+
+/// What is said of a C of 100 x 300 where blocks walk so over its tiles of 64 x 128.
+/// @param shift added to each element
+std::string said_of_walks(const std::vector<BlockWalks>& blocks, float shift = 0) {
+  constexpr int kRows = 64, kColumns = 128, kPanel = 64, kDepth = 32, kSteps = 3;
+  const ladder::Shape shape{100, 300, 90};
+  std::vector<__nv_bfloat16> a(1), b(1), c(1);
+  ladder::Reference reference{shape, {}, {}};
+  for (int row = 0; row < shape.m; ++row) reference.rows.push_back(row);
+  for (int i = 0; i < shape.m * shape.n; ++i) reference.values.push_back(1 + i % 251);
+  std::vector<double> held(reference.values.size(), -1);
+  std::vector<ladder::WorkOfKernels::MovedBox> boxes;
+  unsigned block = 0;
+  for (const BlockWalks& walks : blocks) {
+    const unsigned loader = block * 1024 + 256;
+    for (const auto& [row, column] : walks.loaded)
+      for (int step = 0; step < kSteps; ++step) {
+        boxes.push_back(
+            {block, loader, a.data(), row * kRows, step * kDepth, kRows, kDepth, /*is_load=*/true});
+        for (int panel = 0; panel < kColumns; panel += kPanel)
+          boxes.push_back({block, loader, b.data(), step * kDepth, column * kColumns + panel, kDepth, kPanel,
+                           /*is_load=*/true});
+      }
+    for (size_t i = 0; i < walks.stored.size(); ++i) {
+      const auto [row, column] = walks.stored[i];
+      for (unsigned half = 0; half < 2; ++half)  // two threads share the tile
+        boxes.push_back({block, block * 1024 + half * 128, c.data(), row * kRows + int(half) * kRows / 2,
+                         column * kColumns, kRows / 2, kColumns, /*is_load=*/false});
+      const auto [from_row, from_column] = walks.loaded[std::min(i, walks.loaded.size() - 1)];
+      for (int y = 0; y < kRows; ++y)
+        for (int x = 0; x < kColumns; ++x) {
+          const int to = (row * kRows + y) * shape.n + column * kColumns + x;
+          const bool is_inside = row * kRows + y < shape.m && column * kColumns + x < shape.n;
+          const bool is_product = from_row * kRows + y < shape.m && from_column * kColumns + x < shape.n;
+          if (is_inside)
+            held[size_t(to)] =
+                is_product
+                    ? reference.values[size_t((from_row * kRows + y) * shape.n + from_column * kColumns + x)]
+                    : 0;
+        }
+    }
+    ++block;
+  }
+  ladder::WrongElements wrong(reference);
+  for (size_t i = 0; i < held.size(); ++i) {
+    const double got = held[i] + double{shift};
+    if (got != reference.values[i])
+      wrong.add(int64_t(i) / shape.n, int64_t(i) % shape.n, reference.values[i],
+                ladder::to_bf16(static_cast<float>(got)));
+  }
+  return ladder::explain_by_walks(wrong, reference, boxes, {a.data(), b.data(), c.data()});
+}
+
+}  // namespace
+
+TEST_CASE("Blocks that load and store tiles in different orders are told with the first such tile") {
+  const std::vector<TilePlace> first = {{0, 0}, {0, 2}, {1, 1}}, second = {{0, 1}, {1, 0}, {1, 2}};
+  CHECK(said_of_walks({{first, first}, {second, {{0, 1}, {1, 2}, {1, 0}}}}) ==
+        "block 1 loaded tile row 1, tile column 0 (of 64 x 128) as its 2nd tile, and stored tile row 1, tile "
+        "column 2 as its 2nd (2 of 6 tiles differ so): do those who load and those who store walk over the "
+        "same tiles, in the same order?");
+  // From one block to the other, and outside C.
+  CHECK_THAT(said_of_walks({{first, second}, {second, first}}),
+             ContainsSubstring("as its 1st (6 of 6 tiles differ so)"));
+  CHECK_THAT(said_of_walks({{first, first}, {{{0, 1}, {1, 0}, {2, 2}}, second}}),
+             ContainsSubstring("block 1 loaded tile row 2, tile column 2 (of 64 x 128) as its 3rd tile"));
+  CHECK(said_of_walks({{first, first}, {second, second}}) == "");
+  // Something else is wrong, too.
+  CHECK(said_of_walks({{first, first}, {second, {{0, 1}, {1, 2}, {1, 0}}}}, /*shift=*/1) == "");
+  // It is not known what was loaded for what is stored.
+  CHECK(said_of_walks({{first, first}, {{{0, 1}, {1, 0}}, {{0, 1}, {1, 2}, {1, 0}}}}) == "");
 }

@@ -57,6 +57,12 @@ struct MovedTiles {
   std::string unread_fills;
   uint64_t of_block = 0;
 
+  /// Of one launch; empty, and never filled again, once they were too many.
+  std::vector<WorkOfKernels::MovedBox> boxes;
+  bool has_too_many_boxes = false;
+
+  /// @param block whose shared memory the box is brought to, or stored from
+  void note_box(const Block& block, const Thread& issuer, const TmaBox& box, bool is_load);
   void note_load(const std::byte* tensor, int column, int columns) {
     int& most = loaded_columns[tensor][column];
     most = std::max(most, columns);
@@ -91,6 +97,8 @@ struct MovedTiles {
     shares_operands |= other.shares_operands;
     has_operands_apart |= other.has_operands_apart;
     note_unread_fills(other.of_block, other.unread_fills);
+    boxes.insert(boxes.end(), other.boxes.begin(), other.boxes.end());
+    has_too_many_boxes |= other.has_too_many_boxes;
   }
 
  private:

@@ -148,6 +148,11 @@ bool find_writer(const void* address, unsigned (&block)[3]) {
   return true;
 }
 
+std::vector<WorkOfKernels::MovedBox> moved_boxes() {
+  const bool are_known = work_taken.launches == 1 && !moved_tiles_taken.has_too_many_boxes;
+  return are_known ? moved_tiles_taken.boxes : std::vector<WorkOfKernels::MovedBox>();
+}
+
 bool has_loaded_columns(const void* matrix, int columns) {
   const auto boxes = moved_tiles_taken.loaded_columns.find(static_cast<const std::byte*>(matrix));
   if (boxes == moved_tiles_taken.loaded_columns.end()) return false;
@@ -372,7 +377,8 @@ WorkOfKernels take_work_of_kernels() {
           explain_block_of_launch,
           {is_one ? kernel.grid.x : 0, is_one ? kernel.grid.y : 0, is_one ? kernel.grid.z : 0},
           launched_at,
-          find_writer};
+          find_writer,
+          moved_boxes};
 }
 
 namespace {

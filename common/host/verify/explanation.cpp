@@ -1649,7 +1649,7 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
       !text.empty())
     return text;
   Found first = find_in(tiles.front());
-  if (first.fact.empty()) return "";
+  if (first.fact.empty()) return made_by.walks;
   if (const std::string text = first.explainer->choose(tried); !text.empty()) first.say(text);
   std::vector<Found> others;
   bool all_alike = true;
@@ -1668,6 +1668,7 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
         std::all_of(tried.begin(), tried.end(),
                     [&](const auto& tile) { return other.explainer->also_explains(tile); }))
       return other.where + other.fact + other.advice;
+  if (!made_by.walks.empty()) return made_by.walks;
   // What a descriptor does, it does in all tiles.
   const auto forget_descriptor = [](Found& one) {
     if (one.fact.find(" took the next ") != one.fact.npos) one.fact = one.advice = "";

@@ -22,6 +22,7 @@ struct MadeBy {
   /// The leading and the stride offset, in bytes, of wgmma's descriptors of A, with k contiguous, and of B,
   /// with n contiguous; ~0u where it is not known, or ignored.
   std::array<unsigned, 2> offsets_of_a = {~0u, ~0u}, offsets_of_b = {~0u, ~0u};
+  std::string walks = "";  ///< what tile_walks.hpp says of this C
 };
 
 /// A sentence that says what would make the wrong elements: products that are missing or counted twice, K

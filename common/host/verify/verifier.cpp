@@ -10,6 +10,7 @@
 #include "common/host/problem/fill.hpp"
 #include "common/host/verify/explanation.hpp"
 #include "common/host/verify/launch_grid.hpp"
+#include "common/host/verify/tile_walks.hpp"
 
 namespace ladder {
 namespace {
@@ -185,12 +186,15 @@ Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
     }
     if (work_.has_loaded_columns)
       made_by.loads_all_of_b = work_.has_loaded_columns(problem.b.data(), shape_.n);
+    if (is_exact && work_.moved_boxes)
+      made_by.walks = explain_by_walks(wrong, problem.products.front(), work_.moved_boxes(),
+                                       {problem.a.data(), problem.b.data(), c_.data()});
     const std::string text =
         explain(wrong, problem.products.front(), is_exact, download(problem.a.data(), problem.a.size()),
                 download(problem.b.data(), problem.b.size()), made_by);
     const std::string fills = unread_fills();
     return fills + (fills.empty() || text.empty() ? "" : " ") +
-           (text.empty() || !wrong.nan_count() ? "" : "apart from nan, ") + text;
+           (text.empty() || text == made_by.walks || !wrong.nan_count() ? "" : "apart from nan, ") + text;
   };
 }
 

@@ -166,6 +166,25 @@ void count_copies_of_box(Cluster& cluster, const TmaBox& box, unsigned blocks) {
     cluster.accesses().bulk_access(Space::shared, box.shared_offset, box.bytes(), /*write=*/true);
 }
 
+void MovedTiles::note_box(const Block& block, const Thread& issuer, const TmaBox& box, bool is_load) {
+  constexpr size_t kMostBoxes = 1 << 16;
+  constexpr unsigned kThreadsOfBlock = 1024;  // at most
+  if (box.is_bulk || box.map.dimensions != 2 || has_too_many_boxes) return;
+  const Unobserved unobserved;
+  if (boxes.size() == kMostBoxes) {
+    boxes.clear();
+    has_too_many_boxes = true;
+    return;
+  }
+  const auto number_of = [](const Block& one) {
+    const Uint3 at = one.ids.index;
+    return (at.z * one.ids.grid_dim.y + at.y) * one.ids.grid_dim.x + at.x;
+  };
+  boxes.push_back({number_of(block), number_of(*issuer.block) * kThreadsOfBlock + issuer.ids.rank,
+                   box.map.base, box.coordinates[1], box.coordinates[0], box.map.box[1], box.map.box[0],
+                   is_load});
+}
+
 void tma_prefetch(const void* map, Location where) {
   decode(this_thread(where), map, "prefetch.tensormap", where);
 }

@@ -32,6 +32,7 @@ std::unique_ptr<TmaLoad> make_load(Thread& thread, const TmaBox& box, Mbarrier& 
   load->phase = barrier.phase;
   load->mask = mask;
   if (!box.is_bulk) cluster.moved_tiles().note_load(box.map.base, box.coordinates[0], box.map.box[0]);
+  cluster.moved_tiles().note_box(*load->target, thread, box, /*is_load=*/true);
   thread.last_loads.push_back({&barrier, box.shared_offset, box.bytes(), mask, where, load->box_rows()});
   if (thread.last_loads.size() > Thread::kLoadsKept) thread.last_loads.pop_front();
   // Within a block a barrier of its threads is enough: TMA counts bytes through the generic proxy, as threads

@@ -60,6 +60,7 @@ void store_box(Thread& thread, const TmaBox& box, BulkReduction reduction, Eleme
   ++group.reading;
   ++group.writing;
   group.where = where;
+  cluster.moved_tiles().note_box(*thread.block, thread, box, /*is_load=*/false);
   count_box(thread, box, /*load=*/false, where, reduction != BulkReduction::none);
   if (VirtualClock* clock = cluster.clock()) {
     const StoreTime time = clock->store_async(thread.number, store->box.bytes_inside());

@@ -625,4 +625,39 @@ TEST_CASE("a block that ends with a filled slot for which nobody waited is remem
                               ContainsSubstring("): does the loader make more steps than those who read?"));
 }
 
+TEST_CASE("boxes are remembered in the order of a thread, with the block whose shared memory they are in") {
+  Matrix matrix(kRows, kColumns);
+  const CUtensorMap map = matrix.map();
+  const auto launch_it = [&] {
+    run(kShape, {}, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      for (ptx::Mbarrier& full : shared.full) prepare(full);
+      if (threadIdx.x != 1) return;
+      ptx::mbarrier_arrive_expect_bytes(&shared.full[0], kTileBytes);
+      ptx::tma_load(&shared.tile[0], &map, 8, 16, &shared.full[0]);
+      ptx::mbarrier_wait(&shared.full[0], 0);
+      ptx::tma_store(&map, &shared.tile[0], 24, 32);
+      ptx::tma_store_commit();
+      ptx::tma_store_wait<0>();
+    });
+  };
+  (void)take_work_of_kernels();
+  launch_it();
+  const auto boxes = take_work_of_kernels().moved_boxes();
+  REQUIRE(boxes.size() == 2);
+  CHECK(boxes[0].is_load);
+  CHECK(std::pair(boxes[0].row, boxes[0].column) == std::pair(16, 8));
+  CHECK(!boxes[1].is_load);
+  CHECK(std::pair(boxes[1].row, boxes[1].column) == std::pair(32, 24));
+  for (const auto& box : boxes) {
+    CHECK(box.block == 0);
+    CHECK(box.thread == 1);
+    CHECK(box.matrix == boxes[0].matrix);
+    CHECK(box.rows * box.columns * 2 == int{kTileBytes});
+  }
+  launch_it();
+  launch_it();
+  CHECK(take_work_of_kernels().moved_boxes().empty());  // of which launch?
+}
+
 }  // namespace tma_test
