@@ -448,8 +448,11 @@ std::string HandOver::does_a_store_read_too_early() const {
 
 std::string HandOver::is_a_store_overtaken() const {
   if (accesses_.reads_early || what_reads() != "TMA store") return "";
-  if (accesses_.is_rewritten &&
-      reader_.last_store_wait.epoch <= epoch_of_reader_)  // the wait may come later, too late for this writer
+  const Thread::Seen seen = seen_in(reader_, epoch_of_reader_).value_or(Thread::Seen{});
+  const Mbarrier* const empty = seen.barrier ? other_end(*seen.barrier) : nullptr;
+  // The reader's wait may be too weak, unless writers wait until the slot is empty.
+  const bool is_of_ring = empty && !empty->waits.empty();
+  if (accesses_.is_rewritten && (is_of_ring || reader_.last_store_wait.epoch <= epoch_of_reader_))
     if (std::string text = explain_writer_ahead(writer_, reader_, epoch_of_reader_); !text.empty())
       return text;
   return explain_store_wait(reader_, epoch_of_reader_, writer_);
