@@ -117,22 +117,25 @@ std::string explain_block_barrier(const Thread& first, const Thread& second,
          (is_copy && !accesses.are_writes ? ", or should the cp.async fill another slot?" : "");
 }
 
-/// The mask of the multicast that writes the byte in `target`; nothing where another copy does.
-std::string explain_mask(const Thread& writer, const Block& target, const RaceChecker::Unordered& accesses) {
-  if (accesses.second_what != "TMA multicast") return "";
-  for (auto load = writer.last_loads.rbegin(); load != writer.last_loads.rend(); ++load)
-    if (load->mask && load->barrier->block == &target && load->offset <= accesses.offset &&
-        accesses.offset < load->offset + load->bytes)
-      return ", with the mask " + binary(load->mask, *writer.block);
-  return "";
-}
-
 /// The last load of a thread that brings the byte to the block; null if none does.
 const Thread::CountedLoad* load_over(const Thread& sender, const Block& target, size_t offset) {
   for (auto load = sender.last_loads.rbegin(); load != sender.last_loads.rend(); ++load)
     if (load->barrier->block == &target && load->offset <= offset && offset < load->offset + load->bytes)
       return &*load;
   return nullptr;
+}
+
+/// The mask of the multicast that writes the byte in `target`; 0 where another copy does.
+uint32_t mask_of(const Thread& writer, const Block& target, const RaceChecker::Unordered& accesses) {
+  if (accesses.first_writes || accesses.second_what != "TMA multicast") return 0;
+  const Thread::CountedLoad* const load = load_over(writer, target, accesses.offset);
+  return load ? load->mask : 0;
+}
+
+std::string explain_mask(const Block& sender, uint32_t mask) {
+  if (!mask) return "";
+  const bool is_own = mask >> sender.ids.rank_in_cluster & 1;
+  return ", with the mask " + binary(mask, sender) + (is_own ? "" : ", which leaves out its own block");
 }
 
 /// "smem.b[0].panels[1][32][0] to [63][63]": of the array that holds a byte the first place to which nobody
@@ -599,9 +602,11 @@ std::string HandOver::what_the_writer_waited_for_last() const {
   if (const std::string count = explain_phases_ahead(*seen.barrier); seen.phase && !count.empty())
     return "the count of " + name_of(*seen.barrier) + ", for which " + describe(writer_) +
            " waited before it writes, is too small" + count;
-  const std::string mask = accesses_.first_writes ? "" : explain_mask(writer_, *first_.block, accesses_);
-  const std::string unneeded = accesses_.first_writes || !seen.phase ? "" : explain_unneeded(seen, first_);
-  return describe(writer_) + " writes" + mask + ", and waited last for " + name_of(*seen.barrier) +
+  const uint32_t mask = mask_of(writer_, *first_.block, accesses_);
+  const std::string unneeded =
+      accesses_.first_writes || !seen.phase ? "" : explain_unneeded(seen, first_, mask);
+  return describe(writer_) + " writes" + explain_mask(*writer_.block, mask) + ", and waited last for " +
+         name_of(*seen.barrier) +
          (seen.phase
               ? print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1)) +
                     (unneeded.empty() ? with_arrivals_of(seen) : unneeded)

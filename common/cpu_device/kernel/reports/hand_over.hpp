@@ -79,8 +79,8 @@ std::string explain_writer_ahead(const Thread& writer, const Thread& reader, uin
 /// one line, each thread one of them: half a sentence; or nothing.
 std::string explain_phases_ahead(const Mbarrier& barrier);
 /// Where nobody of the reader's block, or warpgroup, arrived in the phase of the empty slot that the writer
-/// waited for: what this did with, and its count; else nothing.
-std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader);
+/// waited for: what this did with, and its count; else nothing. The writer sends with the mask; 0: to itself.
+std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader, uint32_t mask);
 /// The reader's warpgroup arrives at a barrier of the writer's block for which nobody has ever waited.
 std::string explain_unheard(const Thread& first, const Thread& second,
                             const RaceChecker::Unordered& accesses);

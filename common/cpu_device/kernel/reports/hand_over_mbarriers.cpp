@@ -263,16 +263,17 @@ std::string explain_phases_ahead(const Mbarrier& barrier) {
   return explain_count(barrier, barrier.earlier_arrivals, barrier.last_arrivals);
 }
 
-std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader) {
+std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader, uint32_t mask) {
   const Unobserved unobserved;
   const Mbarrier& barrier = *seen.barrier;
   const auto* kept = arrivals_of(seen);
   if (!kept || !other_end(barrier) || barrier.is_full) return "";
   const std::vector<Mbarrier::Arrival> arrivals = with_bytes(*kept, false);
-  bool block_came = false;
+  bool block_came = false, receiver_came = false;
   for (const Mbarrier::Arrival& one : arrivals) {
     if (is_of_warpgroup(*one.thread, reader)) return "";
     block_came |= one.thread->block == reader.block;
+    receiver_came |= mask >> one.thread->block->ids.rank_in_cluster & 1;
   }
   if (arrivals.empty()) return "";
   std::string why;
@@ -280,6 +281,10 @@ std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader) {
     if (why.empty()) why = explain_unread_release(barrier, *one.thread);
   if (why.empty()) why = explain_strangers(barrier, arrivals);
   if (why.empty()) why = explain_two_readers(seen, reader, arrivals);
+  if (why.empty() && mask && !receiver_came)
+    why =
+        "; the multicast goes to none of these blocks: does its mask name wrong ones, or should these "
+        "release a slot of another block?";
   const unsigned warp = reader.warp->index / kWarpgroupWarps * kWarpgroupWarps;
   return " without an arrival of " +
          (block_came ? print("warps %u-%u, which read", warp, warp + kWarpgroupWarps - 1)

@@ -49,6 +49,7 @@ enum class Mistake {
   loader_sends_to_the_other_only,
   loader_sends_to_one_place,
   releases_a_block_without_its_loads,
+  sends_to_the_other_and_releases_its_own,
   loader_sends_the_whole_tile,
   compute_does_not_wait,
   compute_releases_its_own_block_only,
@@ -106,8 +107,9 @@ class Roles {
   void initialise() {
     for (int slot = 0; slot < kSlots; ++slot) {
       ptx::mbarrier_init(&smem_.full[slot], 1);
-      const bool counts_one =
-          makes(Mistake::empty_counts_one_block) || makes(Mistake::releases_a_block_without_its_loads);
+      const bool counts_one = makes(Mistake::empty_counts_one_block) ||
+                              makes(Mistake::releases_a_block_without_its_loads) ||
+                              makes(Mistake::sends_to_the_other_and_releases_its_own);
       ptx::mbarrier_init(&smem_.empty[slot], counts_one ? 1 : kBlocks);
     }
     ptx::fence_mbarrier_init();
@@ -128,10 +130,12 @@ class Roles {
       if (!makes(Mistake::empty_counts_one_block))
         ptx::tma_load(&smem_.a[slot], &map_a_, k, static_cast<int>(rank_) * kTile, &smem_.full[slot]);
       auto* half = reinterpret_cast<__nv_bfloat16*>(&smem_.b[slot]);
-      if (makes(Mistake::releases_a_block_without_its_loads)) {  // each block loads both halves for itself
+      const bool crosses = makes(Mistake::sends_to_the_other_and_releases_its_own);
+      if (crosses || makes(Mistake::releases_a_block_without_its_loads)) {  // both halves, for one block
         for (int part = 0; part < 2; ++part)
           ptx::tma_load_multicast(half + part * kHalf * kTile, &map_b_, step / k_steps_ * kTile,
-                                  k + part * kHalf, &smem_.full[slot], static_cast<uint16_t>(1u << rank_));
+                                  k + part * kHalf, &smem_.full[slot],
+                                  static_cast<uint16_t>(1u << (crosses ? rank_ ^ 1 : rank_)));
         continue;
       }
       if (!makes(Mistake::loader_sends_to_one_place)) half += k_of_half * kTile;
@@ -177,7 +181,9 @@ class Roles {
   void release(int slot) {
     if (threadIdx.x) return;
     for (uint32_t block = 0; block < kBlocks; ++block) {
-      if (block != rank_ && makes(Mistake::compute_releases_its_own_block_only)) continue;
+      if (block != rank_ && (makes(Mistake::compute_releases_its_own_block_only) ||
+                             makes(Mistake::sends_to_the_other_and_releases_its_own)))
+        continue;
       if (block == rank_ && makes(Mistake::releases_a_block_without_its_loads)) continue;
       ptx::mbarrier_arrive_remote(&smem_.empty[slot], block);
     }
@@ -338,6 +344,17 @@ TEST_CASE("blocks that release a slot whose multicasts do not go to them are nam
   CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
     return text.find("; the multicasts that fill the slot do not go to block (") != text.npos &&
            text.find(": should it release the slot of another block?\n") != text.npos;
+  }));
+}
+TEST_CASE("a mask without any of the blocks that release the sender's slot is named") {
+  if (!instrumented()) return;
+  const std::vector<std::string> texts =
+      blames(with(Mistake::sends_to_the_other_and_releases_its_own), /*check_races=*/true);
+  CHECK(std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
+    return text.find(", which leaves out its own block, and waited last for empty[") != text.npos &&
+           text.find(
+               "; the multicast goes to none of these blocks: does its mask name wrong ones, or "
+               "should these release a slot of another block?\n") != text.npos;
   }));
 }
 TEST_CASE("a slot that is released to both blocks before wgmma has read it is a race") {
