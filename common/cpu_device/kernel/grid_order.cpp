@@ -71,9 +71,13 @@ std::string explain_distance(int apart, int extent, int across, const char* side
 }
 
 /// Of two stores of TMA: where they meet, and why, or else this question.
-std::string explain_boxes(const GridOrder::Place& one, const GridOrder::Place& other, const char* question) {
-  if (one.row == other.row && one.column == other.column)
-    return fmt::format("both store the box from row {}, column {} on: {}", one.row, one.column, question);
+std::string explain_boxes(const GridOrder::Place& one, const GridOrder::Place& other,
+                          const std::string& question) {
+  if (one.row == other.row && one.column == other.column) {
+    const bool is_one_call = one.call.line && one.call == other.call;
+    return fmt::format("both store the box from row {}, column {} on{}: {}", one.row, one.column,
+                       is_one_call ? " at " + place(one.call) : "", question);
+  }
   const std::string text =
       fmt::format("the box from row {}, column {} on and the box from row {}, column {} on overlap", one.row,
                   one.column, other.row, other.column);
@@ -457,6 +461,38 @@ std::string GridOrder::suspicion() const {
 
 namespace {
 
+/// Two threads of a cluster store the same: what tells them apart, if it is one thing, may have been left
+/// out.
+/// @param where that would be: "the index"
+/// @param otherwise what to ask where they differ in more
+std::string ask_for_parts(const GridOrder::Who& first, const GridOrder::Who& second, const char* where,
+                          const char* otherwise) {
+  constexpr unsigned kWarpgroupThreads = 4 * kWarpLanes;
+  const unsigned one = first.rank, other = second.rank;
+  const Uint3 &here = first.block, &there = second.block;
+  std::string who, what;
+  const auto say = [&](const char* format, unsigned threads, const char* left_out) {
+    who = fmt::format(fmt::runtime(format), one / threads, other / threads);
+    what = left_out;
+  };
+  if (here.x != there.x || here.y != there.y || here.z != there.z) {
+    if (one != other) return otherwise;
+    who = "the same thread of two blocks of a cluster";
+    what = "the block";
+  } else if (one % kWarpgroupThreads == other % kWarpgroupThreads) {
+    say("the same thread of warpgroups {} and {}", kWarpgroupThreads, "the warpgroup");
+  } else if (one % kWarpLanes == other % kWarpLanes) {
+    say("the same lane of warps {} and {}", kWarpLanes, "the warp");
+  } else if (one / kWarpLanes == other / kWarpLanes) {
+    who = "two lanes of one warp";
+    what = "the lane";
+  } else {
+    return otherwise;
+  }
+  return fmt::format("they are {}: does {} leave {} out, or should one of them store alone?", who, where,
+                     what);
+}
+
 /// Two blocks store the same elements: why may that be?
 std::string explain_common_elements(const GridOrder::Who& first, const GridOrder::Who& second) {
   const Uint3 &one = first.block, &other = second.block;
@@ -558,13 +594,17 @@ std::string GridOrder::describe_race_in_cluster(const Write& first, const Write&
         is_one_block
             ? fmt::format("warp {} lane {}", second.who.rank / kWarpLanes, second.who.rank % kWarpLanes)
             : warp_and_lane(second.who),
-        explain_boxes(first.place, second.place, "should each store tiles of its own?"), places);
+        explain_boxes(first.place, second.place,
+                      ask_for_parts(first.who, second.who, "the row or the column",
+                                    "should each store tiles of its own?")),
+        places);
   const bool is_one_line = are_of_one_line(first.place.return_address, second.place.return_address);
   if (is_one_line && second_writes && !first.is_load && !is_read_by_line(second.place, address, bytes))
     return fmt::format(
         "race in global memory: {} and {} of {} store the same element by the same line, and nothing orders "
-        "the two: should each store elements of its own?{}",
-        thread(first), thread(second), name(other), places);
+        "the two: {}{}",
+        thread(first), thread(second), name(other),
+        ask_for_parts(first.who, second.who, "the index", "should each store elements of its own?"), places);
   const std::string verb = first.is_load   ? "overwrites what " + thread(first) + " may still read"
                            : second_writes ? "overwrites what " + thread(first) + " has written"
                                            : "reads what " + thread(first) + " writes";

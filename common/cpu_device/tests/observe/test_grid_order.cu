@@ -39,7 +39,8 @@ struct Memory {
 /// Counts the block as arrived. @return how many were there before
 using Arrive = std::function<unsigned(unsigned&)>;
 
-std::string blame(const Schedule& schedule, bool check_grid, const std::function<void()>& body) {
+std::string blame(const Schedule& schedule, bool check_grid, const std::function<void()>& body,
+                  unsigned threads = kThreads) {
   Options options;
   options.schedule = schedule;
   options.check_races = true;
@@ -47,7 +48,7 @@ std::string blame(const Schedule& schedule, bool check_grid, const std::function
   options.os_threads = 1;
   set_options(options);
   try {
-    launch({"test", kBlocks, kThreads, 1, 128}, body);
+    launch({"test", kBlocks, threads, 1, 128}, body);
   } catch (const Failure& failure) {
     return failure.what();
   }
@@ -347,7 +348,19 @@ TEST_CASE("two threads of a block that store one element are told from those tha
   });
   CHECK_THAT(stores, ContainsSubstring("race in global memory: thread 0 and thread 32 of block (0,0,0) store "
                                        "the same element by the same line, and nothing orders the two: "
-                                       "should each store elements of its own?\n  first store by"));
+                                       "they are the same lane of warps 0 and 1: does the index leave the "
+                                       "warp out, or should one of them store alone?\n  first store by"));
+  const auto two_store = [&](unsigned one, unsigned other) {
+    const auto store = [&] {
+      if (blockIdx.x == 0 && (threadIdx.x == one || threadIdx.x == other)) *element = threadIdx.x + 1;
+    };
+    return blame({}, true, store, /*threads=*/256);
+  };
+  CHECK_THAT(two_store(31, 159), ContainsSubstring("they are the same thread of warpgroups 0 and 1: does the "
+                                                   "index leave the warpgroup out"));
+  CHECK_THAT(two_store(3, 4), ContainsSubstring("they are two lanes of one warp: does the index leave the "
+                                                "lane out"));
+  CHECK_THAT(two_store(3, 36), ContainsSubstring(": should each store elements of its own?"));
   const auto update = [&](unsigned to) { *element = to; };
   const std::string by_two_lines = blame({}, true, [&] {
     if (blockIdx.x != 0) return;
@@ -439,9 +452,10 @@ TEST_CASE("copies between two blocks that nothing orders are named") {
             [&] {
               if (threadIdx.x == 0) store();
             }),
-      ContainsSubstring("\n  both store the box from row 0, column 0 on: does each block store tiles of its "
-                        "own?\n  first store by block (0,0,0) warp 0 lane 0 at "
-                        "observe/test_grid_order.cu:") &&
+      ContainsSubstring("\n  both store the box from row 0, column 0 on at observe/test_grid_order.cu:") &&
+          ContainsSubstring(
+              ": does each block store tiles of its own?\n  first store by block (0,0,0) warp 0 "
+              "lane 0 at observe/test_grid_order.cu:") &&
           ContainsSubstring("then  store by block (1,0,0)"));
   void* memory = nullptr;  // within a block, only of what the device has allocated
   REQUIRE(cudaMalloc(&memory, 128) == cudaSuccess);
@@ -454,7 +468,9 @@ TEST_CASE("copies between two blocks that nothing orders are named") {
             }),
       ContainsSubstring("race in global memory: block (0,0,0) warp 0 lane 0 and warp 1 lane 0 both store "
                         "the same elements, and nothing orders the two\n  both store the box from row 0, "
-                        "column 0 on: should each store tiles of its own?\n"));
+                        "column 0 on at observe/test_grid_order.cu:") &&
+          ContainsSubstring(": they are the same lane of warps 0 and 1: does the row or the column leave the "
+                            "warp out, or should one of them store alone?\n"));
   // One thread's own stores have no order either, until it has waited for more than that they are read.
   const auto store_twice = [&](bool waits) {
     return blame({}, true, [&] {
@@ -472,7 +488,8 @@ TEST_CASE("copies between two blocks that nothing orders are named") {
   CHECK_THAT(store_twice(/*waits=*/false),
              ContainsSubstring("race in global memory: block (0,0,0) warp 0 lane 0 stores the same elements "
                                "twice by TMA, and nothing orders the two\n  both store the box from row 0, "
-                               "column 0 on: should each store a tile of its own?"));
+                               "column 0 on at observe/test_grid_order.cu:") &&
+                 ContainsSubstring(": should each store a tile of its own?"));
   CHECK(store_twice(/*waits=*/true) == "");
   REQUIRE(cudaFree(memory) == cudaSuccess);
   unsigned arrivals = 0;
