@@ -399,9 +399,18 @@ std::string steps_of_exited(const WaitGraph& graph, const Mbarrier& barrier,
     if (other) return arrivals_in_ring(barrier, thread);
     return has_ever_arrived(barrier, thread) ? uint64_t{barrier.times_arrived[thread.number]} : 0;
   };
+  const auto own_end = [&](const Thread& thread) {
+    return other ? counterpart_in(*thread.block, *other) : nullptr;
+  };
   const auto waits_of = [&](const Thread& thread) {
-    const Mbarrier* const own = other ? counterpart_in(*thread.block, *other) : nullptr;
+    const Mbarrier* const own = own_end(thread);
     return own ? waits_in_ring(*own, thread) : 0;
+  };
+  const auto fills_of = [&](const Thread& thread) {
+    uint64_t fills = 0;
+    if (const Mbarrier* const own = own_end(thread))
+      for (const Mbarrier* slot : siblings_of(*own)) fills += slot->phase;
+    return fills;
   };
   const uint64_t arrived = arrivals_of(*exited.front()), waited = waits_of(*exited.front());
   std::vector<const Thread*> those, others;
@@ -411,8 +420,13 @@ std::string steps_of_exited(const WaitGraph& graph, const Mbarrier& barrier,
   const std::string who = those.size() < exited.size() ? names_of(those) : several ? "they" : "it";
   const char* const verb = releases ? "released " : "arrived ";
   std::string text = ": " + who + " ";
-  if (waited) text += "waited " + times(waited) + " for " + slot_of_ring(*other) + ", and ";
+  const uint64_t fills = fills_of(*exited.front());
+  const bool leaves_one = releases && waited > arrived && fills > waited;
+  if (waited)
+    text += "waited " + times(waited) + " for " + slot_of_ring(*other) +
+            (leaves_one ? ", which was filled " + times(fills) : "") + ", and ";
   text += verb + times(arrived);
+  if (leaves_one) return text + (several ? ": do " : ": does ") + who + " make too few steps?";
   if (releases && waited > arrived) return text + ": is a release missing?";
   for (const Mbarrier::Arrival& arrival : with_bytes(barrier.arrivals, false))
     if (const uint64_t count = arrivals_of(*arrival.thread);

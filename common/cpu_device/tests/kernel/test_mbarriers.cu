@@ -1043,6 +1043,9 @@ TEST_CASE(
     CHECK_THAT(ring_ends<1>(schedule, 2, true, {2, 2}, [](int step) { return step < 1; }),
                ContainsSubstring("), and have exited: they waited twice for ring.full[0], and "
                                  "released once: is a release missing?\n"));
+    CHECK_THAT(ring_ends<2>(schedule, 6, false, {4, 4}, [](int step) { return step < 3; }),
+               ContainsSubstring("), and have exited: they waited 4 times for a slot of ring.full, which was "
+                                 "filled 5 times, and released 3 times: do they make too few steps?\n"));
     CHECK_THAT(ring_ends<2>(schedule, 7, false, {4, 4}, always),
                ContainsSubstring("), and have exited: they waited 4 times for a slot of ring.full, and "
                                  "released 4 times, and warp 0 waits for one more: do they make too few "
