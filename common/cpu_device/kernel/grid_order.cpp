@@ -534,11 +534,12 @@ std::string GridOrder::describe_race(const RaceChecker& races, const Write& firs
         coming, storing);
   } else if (second_writes && first.place.return_address == second.place.return_address &&
              first.place.call == second.place.call) {
-    text +=
-        storing + " and " + coming + " store the same elements by the same line, and nothing orders the two" +
-        (second.place.is_box
-             ? "\n  " + explain_boxes(first.place, second.place, "does each block store tiles of its own?")
-             : ": " + explain_common_elements(first.who, second.who));
+    text += storing + " and " + coming +
+            " store the same elements by the same line, and nothing orders the two" +
+            (second.place.is_box
+                 ? "\n  " + explain_boxes(first.place, second.place,
+                                          "do the tiles of two blocks overlap, or do both have one?")
+                 : ": " + explain_common_elements(first.who, second.who));
   } else if (why.empty()) {
     const bool is_update = are_of_one_line(first.place.return_address, second.place.return_address);
     text += fmt::format(

@@ -138,14 +138,15 @@ std::string what_is_missing(const Mbarrier& barrier) {
                static_cast<long long>(barrier.expected_bytes));
 }
 
-/// Has one of those who wait come too late to another slot? Then what early_wait() says is why it waits
-/// here.
-bool has_looked_late(const std::vector<const Thread*>& waiting) {
+/// Is a late look of their block, which early_wait() names, why they wait here? Yes if it was one of them; or
+/// if the other reason asks for no mistake, and who looked late has come no further.
+bool is_due_to_late_look(const std::vector<const Thread*>& waiting, const std::string& other_reason) {
   const Block& block = *waiting.front()->block;
   if (!explain_wrong_wait(block, nullptr).empty()) return false;
   for (const auto& barrier : block.mbarriers)  // the first, which is named
     if (const Thread* const late = barrier->late_look.thread)
-      return std::find(waiting.begin(), waiting.end(), late) != waiting.end();
+      return std::find(waiting.begin(), waiting.end(), late) != waiting.end() ||
+             (!late->done && other_reason.find('?') == other_reason.npos);
   return false;
 }
 
@@ -299,13 +300,12 @@ std::string describe_root(const WaitGraph& graph) {
   const std::string begin = who_waits_where(waiting);
   if (is_at_mbarrier(first)) {
     const Mbarrier& barrier = mbarrier_of(first);
+    const std::string why = why_of_phase(graph, barrier);
+    const bool comes_first = is_due_to_late_look(waiting, why);
     return begin + " for " + name_of(barrier) +
            print(", phase %llu: ", static_cast<unsigned long long>(barrier.phase)) +
-           what_is_missing(barrier) + (has_looked_late(waiting) ? early_wait(graph, "\n  ") : "") + "\n  " +
-           why_of_phase(graph, barrier) +
-           (graph.late_at(*graph.root(), barrier) || has_looked_late(waiting) ? ""
-                                                                              : early_wait(graph, "\n  ")) +
-           "\n  ";
+           what_is_missing(barrier) + (comes_first ? early_wait(graph, "\n  ") : "") + "\n  " + why +
+           (graph.late_at(*graph.root(), barrier) || comes_first ? "" : early_wait(graph, "\n  ")) + "\n  ";
   }
   const std::string waits = begin + " in " + first.wait.what + why_of_others(graph, first) + "\n  ";
   const std::string spins = loop_of_absent(graph);

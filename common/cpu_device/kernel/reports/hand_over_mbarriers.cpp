@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 
+#include "common/cpu_device/kernel/deadlock/mbarriers.hpp"
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
 #include "common/cpu_device/kernel/reports/reports.hpp"
@@ -370,7 +371,9 @@ std::string explain_copy_not_waited_for(const Thread& reader, uint32_t epoch, co
   const std::optional<Thread::Seen> before = seen_in(reader, epoch);
   if (!before || before->barrier == completes_on) return "";
   if (const std::string last = explain_last_wait(reader, epoch); !last.empty())
-    return "the reader must wait for " + name_of(*completes_on) + "; " + last;
+    return "the reader must wait for " + name_of(*completes_on) + "; " + last +
+           (is_sibling(*completes_on, *before->barrier) ? ": does it read another slot than it waits for?"
+                                                        : "");
   return "the reader must wait for " + name_of(*completes_on) + "; it has waited for no mbarrier";
 }
 

@@ -432,8 +432,8 @@ TEST_CASE("two boxes that overlap are told apart by their sizes") {
              ContainsSubstring("the next begins 4 columns to the right: are row and column exchanged, or is "
                                "the box of the tensor map too wide?\n"));
   CHECK_THAT(two_boxes(map, 1, 8),
-             ContainsSubstring("overlap: a box has 4 rows and 16 columns: does each block store tiles of its "
-                               "own?\n"));
+             ContainsSubstring("overlap: a box has 4 rows and 16 columns: do the tiles of two blocks "
+                               "overlap, or do both have one?\n"));
   CHECK(two_boxes(map, 4, 0) == "");
   CHECK(two_boxes(map, 0, 16) == "");
 }
@@ -453,9 +453,9 @@ TEST_CASE("copies between two blocks that nothing orders are named") {
               if (threadIdx.x == 0) store();
             }),
       ContainsSubstring("\n  both store the box from row 0, column 0 on at observe/test_grid_order.cu:") &&
-          ContainsSubstring(
-              ": does each block store tiles of its own?\n  first store by block (0,0,0) warp 0 "
-              "lane 0 at observe/test_grid_order.cu:") &&
+          ContainsSubstring(": do the tiles of two blocks overlap, or do both have one?\n  first store by "
+                            "block (0,0,0) warp 0 "
+                            "lane 0 at observe/test_grid_order.cu:") &&
           ContainsSubstring("then  store by block (1,0,0)"));
   void* memory = nullptr;  // within a block, only of what the device has allocated
   REQUIRE(cudaMalloc(&memory, 128) == cudaSuccess);
