@@ -30,6 +30,8 @@ struct WorkOfKernels {
   std::string (*unread_fills)() = nullptr;
   /// Which array an access leaves that its line names; empty if none does.
   std::string (*left_array)() = nullptr;
+  /// A sentence about warps of which no TMA store has read what they staged, though one has of others.
+  std::string (*unsent_sums)() = nullptr;
   /// Where there was one launch: what its block lacks of what the kernel's source says. Else empty.
   std::string (*explain_block)() = nullptr;
   /// Of that launch, if it was one, its clusters are blocks, and its kernel is not persistent; else 0.

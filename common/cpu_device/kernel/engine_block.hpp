@@ -34,6 +34,8 @@ struct Block {
   std::vector<Warp> warps;
   std::vector<Warpgroup> warpgroups;
   OperandPlaces operands;  ///< of wgmma, until the block ends
+  /// Of each 16 bytes of shared memory: one more than the warp whose stmatrix has written them; else 0.
+  std::vector<uint8_t> staged_by;
   std::vector<std::unique_ptr<Mbarrier>> mbarriers;
 
   /// Who has a pointer to this block's shared memory and has not met it since, by rank: see map_shared().

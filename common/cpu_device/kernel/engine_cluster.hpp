@@ -47,6 +47,10 @@ struct MovedTiles {
   std::map<const std::byte*, std::map<int, int>> loaded_columns;
   std::vector<Location> staged_at;      ///< calls of stmatrix, each line once
   std::vector<Location> multiplied_at;  ///< likewise, of wgmma
+  std::vector<Location> stored_at;      ///< likewise, of TMA stores
+  /// A bit for each warp of a block: those that called stmatrix, those of which a TMA store has read what
+  /// they wrote so, and those that issued TMA stores.
+  uint32_t staging_warps = 0, read_warps = 0, storing_warps = 0;
   /// Blocks that have ended: in some all of several warpgroups have taken A and B of wgmma from the same
   /// places in shared memory; in some they have not.
   bool shares_operands = false, has_operands_apart = false;
@@ -67,7 +71,14 @@ struct MovedTiles {
     int& most = loaded_columns[tensor][column];
     most = std::max(most, columns);
   }
-  void note_staging(const Location& where) { note_once(staged_at, where); }
+  void note_staging(const Location& where, unsigned warp) {
+    note_once(staged_at, where);
+    staging_warps |= 1u << warp;
+  }
+  void note_store(const Location& where, unsigned warp) {
+    note_once(stored_at, where);
+    storing_warps |= 1u << warp;
+  }
   void note_product(const Location& where) { note_once(multiplied_at, where); }
   void note_offsets(bool has_k_contiguous, const std::array<unsigned, 2>& leading_and_stride) {
     constexpr size_t kMostOffsets = 2;  // from there on they differ
@@ -90,7 +101,11 @@ struct MovedTiles {
   void add(const MovedTiles& other) {
     for (const auto& [tensor, boxes] : other.loaded_columns)
       for (const auto& [column, columns] : boxes) note_load(tensor, column, columns);
-    for (const Location& where : other.staged_at) note_staging(where);
+    for (const Location& where : other.staged_at) note_once(staged_at, where);
+    for (const Location& where : other.stored_at) note_once(stored_at, where);
+    staging_warps |= other.staging_warps;
+    read_warps |= other.read_warps;
+    storing_warps |= other.storing_warps;
     for (const Location& where : other.multiplied_at) note_product(where);
     for (const bool has_k_contiguous : {false, true})
       for (const auto& one : other.offsets[has_k_contiguous]) note_offsets(has_k_contiguous, one);

@@ -92,14 +92,39 @@ Work work_of_kernels;
 Work work_taken;  ///< of the launches before take_work_of_kernels()
 MovedTiles& moved_tiles_taken = work_taken.moved_tiles;
 
-std::string describe_staging() {
+/// Of these, if it is one.
+std::string own_place_of(const std::vector<Location>& all) {
   std::string place;
-  for (const Location& where : moved_tiles_taken.staged_at) {
+  for (const Location& where : all) {
     const std::string own = own_place(where);
     if (!place.empty() && place != own) return "";
     place = own;
   }
   return place;
+}
+
+std::string describe_staging() { return own_place_of(moved_tiles_taken.staged_at); }
+
+std::string unsent_sums() {
+  const Unobserved unobserved;
+  const MovedTiles& moved = moved_tiles_taken;
+  const uint32_t unsent = moved.staging_warps & ~moved.read_warps, senders = moved.storing_warps;
+  if (work_taken.launches != 1 || !unsent || !moved.read_warps) return "";
+  const auto at = [](const std::vector<Location>& all) {
+    const std::string place = own_place_of(all);
+    return place.empty() ? "" : " (" + place + ")";
+  };
+  const auto are_several = [](uint32_t warps) { return (warps & (warps - 1)) != 0; };
+  const std::string text = "no TMA store reads what " + names_of_warps(unsent) +
+                           (are_several(unsent) ? " stage" : " stages") + at(moved.staged_at);
+  if (unsent & senders)
+    return text + ", though " + names_of_warps(unsent & senders) +
+           (are_several(unsent & senders) ? " issue" : " issues") + " some" + at(moved.stored_at) +
+           ": does each begin at the strip of its own warp?";
+  return text + ", and only " + names_of_warps(senders) + (are_several(senders) ? " issue" : " issues") +
+         " any" + at(moved.stored_at) +
+         (senders & ~moved.staging_warps ? ": do they send only a part of what is staged?"
+                                         : ": must one thread of each warp send its strip?");
 }
 
 std::string describe_products() {
@@ -374,6 +399,7 @@ WorkOfKernels take_work_of_kernels() {
           offsets_of_descriptors,
           unread_fills,
           left_array,
+          unsent_sums,
           explain_block_of_launch,
           {is_one ? kernel.grid.x : 0, is_one ? kernel.grid.y : 0, is_one ? kernel.grid.z : 0},
           launched_at,

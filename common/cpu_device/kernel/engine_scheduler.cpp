@@ -635,6 +635,7 @@ void Cluster::block_exits(Block& block) {
       counters_.slot_fills = std::max(counters_.slot_fills, barrier->phase);
   note_unread_fills(block);
   block.operands.clear();
+  block.staged_by.clear();
   block.shared.poison();
   block.mbarriers.clear();
   if (observed_ && !kernel_.cooperative) observers().blocks_that_left |= 1u << block.ids.rank_in_cluster;

@@ -71,6 +71,7 @@ Explain Verifier::with_causes_in_launch(Explain explain) const {
   return [this, explain](const WrongElements& wrong) {
     std::string text = work_.left_array ? work_.left_array() : "";
     if (text.empty()) text = explain_launch(wrong);
+    if (text.empty() && work_.unsent_sums && wrong.are_all_unwritten()) text = work_.unsent_sums();
     const std::string other = explain(wrong);
     return text + (text.empty() || other.empty() ? "" : "; ") + other;
   };

@@ -61,6 +61,7 @@ void store_box(Thread& thread, const TmaBox& box, BulkReduction reduction, Eleme
   ++group.writing;
   group.where = where;
   cluster.moved_tiles().note_box(*thread.block, thread, box, /*is_load=*/false);
+  cluster.moved_tiles().note_store(where, thread.warp->index);
   count_box(thread, box, /*load=*/false, where, reduction != BulkReduction::none);
   if (VirtualClock* clock = cluster.clock()) {
     const StoreTime time = clock->store_async(thread.number, store->box.bytes_inside());
@@ -211,6 +212,9 @@ void TmaStoreRead::land(Cluster& cluster) {
       std::memcpy(&write->data[r * box.row_bytes() + byte], memory + box.chunk_offset(r, byte),
                   kTmaChunkBytes);
       cluster.unwritten_reads().note(block, box.chunk_offset(r, byte), memory, "TMA store", where);
+      if (const size_t chunk = box.chunk_offset(r, byte) / kTmaChunkBytes;
+          chunk < block.staged_by.size() && block.staged_by[chunk])
+        cluster.moved_tiles().read_warps |= 1u << (block.staged_by[chunk] - 1);
     }
   }
   if (RaceChecker* races = cluster.races()) {

@@ -223,6 +223,10 @@ std::string ranges_of_lanes(uint32_t lanes) {
   return text;
 }
 
+std::string names_of_warps(uint32_t warps) {
+  return (warps & (warps - 1) ? "warps " : "warp ") + ranges_of_lanes(warps);
+}
+
 bool are_several(const std::string& names) {
   return names.find("warps") != names.npos || names.find("lanes") != names.npos ||
          names.find(", ") != names.npos;

@@ -167,9 +167,11 @@ void stmatrix(void* row, const uint32_t* registers, int matrices, bool transpose
   pass_row(thread, row, registers, matrices, "stmatrix", where);
   if (thread.lane == 0) {
     const Unobserved unobserved;
-    cluster.moved_tiles().note_staging(where);
+    cluster.moved_tiles().note_staging(where, thread.warp->index);
   }
   execute_together(thread, ~0u, Meeting::aligned, "stmatrix", where, [&](Warp& warp, uint32_t) {
+    std::vector<uint8_t>& staged_by = warp.block->staged_by;
+    staged_by.resize(warp.block->shared.bytes() / kRowBytes + 1);
     for (int matrix = 0; matrix < matrices; ++matrix) {
       uint16_t m[kMatrixSize][kMatrixSize];
       for (int lane = 0; lane < 32; ++lane) {
@@ -181,6 +183,7 @@ void stmatrix(void* row, const uint32_t* registers, int matrices, bool transpose
       for (int i = 0; i < kMatrixSize; ++i) {
         const auto offset = row_address(*warp.lanes[matrix * kMatrixSize + i]) - warp.block->shared.generic();
         std::memcpy(warp.block->shared.generic() + offset, m[i], kRowBytes);
+        staged_by[static_cast<size_t>(offset) / kRowBytes] = static_cast<uint8_t>(warp.index + 1);
       }
       observe_matrix(cluster, warp, matrix, /*write=*/true, where);
     }

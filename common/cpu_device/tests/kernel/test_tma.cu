@@ -17,6 +17,7 @@
 #include "common/device/swizzled_tile.cuh"
 #include "common/ptx/fence.cuh"
 #include "common/ptx/mbarrier.cuh"
+#include "common/ptx/stmatrix.cuh"
 #include "common/ptx/tma.cuh"
 #include "common/ptx/tma_3d.cuh"
 
@@ -658,6 +659,46 @@ TEST_CASE("boxes are remembered in the order of a thread, with the block whose s
   launch_it();
   launch_it();
   CHECK(take_work_of_kernels().moved_boxes().empty());  // of which launch?
+}
+
+TEST_CASE("warps of which no TMA store reads what they have staged are remembered") {
+  // Tile 0 is made of strips of four rows, one of each of four warps.
+  Matrix matrix(kRows, kColumns);
+  const CUtensorMap map =
+      map_of(matrix.elements.data(), kRows, kColumns, kRows / 4, CU_TENSOR_MAP_SWIZZLE_NONE);
+  const auto unsent = [&](auto store) {
+    (void)take_work_of_kernels();
+    run({.block = 128, .shared_bytes = sizeof(Storage)}, {}, [&] {
+      auto& strips = ladder::shared_storage<__nv_bfloat16[4][kRows / 4 * kColumns]>();
+      const unsigned warp = threadIdx.x / 32;
+      ptx::stmatrix_x4(&strips[warp][threadIdx.x % 32 * 8], {0, 0, 0, 0});
+      ptx::fence_proxy_async();
+      __syncthreads();
+      store(strips, static_cast<int>(warp));
+      ptx::tma_store_commit();
+      ptx::tma_store_wait<0>();
+    });
+    return take_work_of_kernels().unsent_sums();
+  };
+  const auto send = [&](const void* strip, int row) { ptx::tma_store(&map, strip, 0, row); };
+  CHECK(unsent([&](const auto& strips, int warp) {
+          if (threadIdx.x % 32 == 0) send(strips[warp], 4 * warp);
+        }) == "");
+  CHECK(unsent([&](const auto& strips, int) {
+          for (int strip = 0; strip < 4 && threadIdx.x == 0; ++strip) send(strips[strip], 4 * strip);
+        }) == "");
+  CHECK_THAT(unsent([&](const auto& strips, int warp) {
+               if (threadIdx.x == 0) send(strips[warp], 4 * warp);
+             }),
+             ContainsSubstring("no TMA store reads what warps 1-3 stage (test_tma.cu:") &&
+                 ContainsSubstring("), and only warp 0 issues any (test_tma.cu:") &&
+                 ContainsSubstring("): must one thread of each warp send its strip?"));
+  CHECK_THAT(unsent([&](const auto& strips, int warp) {
+               if (threadIdx.x % 32 == 0) send(strips[0], 4 * warp);
+             }),
+             ContainsSubstring("no TMA store reads what warps 1-3 stage (test_tma.cu:") &&
+                 ContainsSubstring("), though warps 1-3 issue some (test_tma.cu:") &&
+                 ContainsSubstring("): does each begin at the strip of its own warp?"));
 }
 
 }  // namespace tma_test
