@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <stdexcept>
 
 #include "common/cuda/device_buffer.hpp"
 #include "common/host/device/device.hpp"
@@ -83,6 +84,27 @@ TEST_CASE("An epilogue is part of what is right, bit for bit where it is exact")
   CHECK_FALSE(verifier.check_exact(add_bias_and_keep_positive).passed());
   CHECK_FALSE(verifier.check_exact(with(Mistake::none), epilogue).passed());
   CHECK_FALSE(verifier.check_normal(with(Mistake::none), epilogue).passed());
+}
+
+TEST_CASE("A tensor map of extents that no matrix of the product has is told with those that they have") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto complaint = [](const std::string& words) -> std::string {
+    Verifier verifier(kShape, 7);  // 37 x 24 x 40
+    try {
+      verifier.check_exact([&](const ladder::Gemm&) { throw std::invalid_argument(words); });
+    } catch (const std::invalid_argument& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  };
+  const std::string exchanged = "TMA cannot describe the 24 x 37 matrix: columns = 37",
+                    other = "TMA cannot describe the 37 x 37 matrix: columns = 37",
+                    extents = "; A is 37 x 40, B is 40 x 24, C is 37 x 24";
+  CHECK(complaint(exchanged) == exchanged + extents + ": are rows and columns of C exchanged?");
+  CHECK(complaint(other) == other + extents);
+  CHECK(complaint("TMA cannot describe the 37 x 24 matrix: no") ==
+        "TMA cannot describe the 37 x 24 matrix: no");
+  CHECK(complaint("a block has at most 1024 threads") == "a block has at most 1024 threads");
 }
 
 TEST_CASE("A C that was never written fails, and is called so") {

@@ -4,7 +4,9 @@
 
 #include <fmt/core.h>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
+#include <stdexcept>
 
 #include "common/host/problem/bf16.hpp"
 #include "common/host/problem/fill.hpp"
@@ -14,6 +16,22 @@
 
 namespace ladder {
 namespace {
+
+/// Half a sentence about the extents that a tensor map should have had; empty if they are those of a matrix.
+std::string compare_extents(const Shape& shape, int rows, int columns) {
+  const struct {
+    const char* name;
+    int rows, columns;
+  } matrices[] = {{"A", shape.m, shape.k}, {"B", shape.k, shape.n}, {"C", shape.m, shape.n}};
+  std::string all, exchanged;
+  for (const auto& one : matrices) {
+    if (one.rows == rows && one.columns == columns) return "";
+    all += fmt::format("{}{} is {} x {}", all.empty() ? "" : ", ", one.name, one.rows, one.columns);
+    if (one.rows == columns && one.columns == rows)
+      exchanged += fmt::format("{}{}", exchanged.empty() ? "" : " or ", one.name);
+  }
+  return "; " + all + (exchanged.empty() ? "" : ": are rows and columns of " + exchanged + " exchanged?");
+}
 
 /// "wgmma at core.cuh:35 read shared memory before anything was written to it: smem.a.panels", without the
 /// block and without indices: lines that all lessons share read several arrays.
@@ -136,8 +154,14 @@ std::string Verifier::run(const Problem& problem, const Multiply& multiply, cons
   c_.poison();
   take_unwritten_read();  // by who came before
   take_work_of_kernels();
-  multiply(
-      {problem.a.data(), problem.b.data(), c_.data(), shape_.m, shape_.n, shape_.k, problem.bias.data()});
+  try {
+    multiply(
+        {problem.a.data(), problem.b.data(), c_.data(), shape_.m, shape_.n, shape_.k, problem.bias.data()});
+  } catch (const std::invalid_argument& error) {
+    int rows = 0, columns = 0;  // in the words of make_tensor_map()
+    if (std::sscanf(error.what(), "TMA cannot describe the %d x %d matrix:", &rows, &columns) != 2) throw;
+    throw std::invalid_argument(error.what() + compare_extents(shape_, rows, columns));
+  }
   work_ = take_work_of_kernels();
   const std::string complaint = c_.canary_complaint();
   return complaint.empty() ? "" : complaint + " (" + shape_.name() + ", " + context + ")";
