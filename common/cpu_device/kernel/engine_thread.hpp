@@ -124,6 +124,7 @@ struct Thread {
   };
   ArrivalInFlight arrival_in_flight;
   bool has_waited_since_wgmma = false;
+  IdleWait idle_wgmma_wait;  ///< the last one since a wait ended products
   Order last_wgmma_wait;
   unsigned wgmma_groups_left = 0;  ///< by that wait
 

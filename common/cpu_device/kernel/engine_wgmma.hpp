@@ -17,6 +17,12 @@ namespace cpu_device {
 struct Mbarrier;
 struct Thread;
 
+/// A wgmma.wait_group that has ended no product, since it leaves this many groups in flight.
+struct IdleWait {
+  Location where;
+  unsigned groups_left = 0;
+};
+
 /// The accumulator registers of one thread, known by their address. While operations on them are in flight
 /// the array holds NaN and `value` the truth.
 struct Accumulator {
@@ -31,6 +37,7 @@ struct Accumulator {
   Location delivered_at;
   uint64_t delivered_with = 0;  ///< the number of operations that its wait covered; 0: none yet
   bool asks_for_keep = true;    ///< see keep_in_registers
+  IdleWait idle_wait;           ///< the last one before its delivery
   uint32_t value[128];          ///< floats, or pairs of fp16
 
   std::byte* at(int i) const {

@@ -341,12 +341,20 @@ void check_kept(Thread& thread, const Accumulator& accumulator, Location where) 
                other.delivered_with == accumulator.delivered_with;
       });
   const std::string place = place_and_caller(accumulator.delivered_at);
+  const IdleWait& idle = accumulator.idle_wait;
+  const std::string before = idle.where.line
+                                 ? print("; before it the wgmma_wait_group<%u> at ", idle.groups_left) +
+                                       place_and_caller(idle.where) +
+                                       " ended none: does it leave too many groups in flight?"
+                                 : "";
   thread.cluster.fail(
       thread,
       other_is_kept
           ? "the wait at " + place +
-                " ended two products, and keep_in_registers followed for the sums of one: a wait is missing "
-                "before those of the other are read, or keep_in_registers of them behind this one"
+                " ended two products, and keep_in_registers followed for the sums of one" +
+                (before.empty() ? ": a wait is missing before those of the other are read, or "
+                                  "keep_in_registers of them behind this one"
+                                : before)
           : "the sums of a wgmma were waited for at " + place +
                 ", and no keep_in_registers followed: the compiler may read the registers before that wait",
       where);
@@ -701,7 +709,10 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
     thread.last_wgmma_wait = {where, races->epoch(thread.number)};
     thread.wgmma_groups_left = in_flight;
   }
-  if (thread.wgmma_committed_groups <= in_flight) return;
+  if (thread.wgmma_committed_groups <= in_flight) {
+    if (!thread.wgmma_not_waited_for.empty()) thread.idle_wgmma_wait = {where, in_flight};
+    return;
+  }
   const uint64_t needed = thread.wgmma_committed_groups - in_flight;
   cluster.jitter(thread);
   while (warpgroup.committed_groups < needed) {
@@ -719,6 +730,9 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
     if (group.race_operation.started()) races->acquire(thread.number, group.race_operation);
   }
   if (VirtualClock* clock = cluster.clock()) clock->wait_until(thread.number, group.done_at, "wgmma");
+  const IdleWait idle_wait = std::exchange(thread.idle_wgmma_wait, {});
+  if (thread.wgmma_waited_for >= group.end && !thread.wgmma_not_waited_for.empty())
+    thread.idle_wgmma_wait = {where, in_flight};
   for (; thread.wgmma_waited_for < group.end; ++thread.wgmma_waited_for) {
     Accumulator& accumulator = *thread.wgmma_not_waited_for.front();
     thread.wgmma_not_waited_for.pop_front();
@@ -727,6 +741,7 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
     if (--accumulator.in_flight) continue;
     deliver(thread, accumulator, where);
     accumulator.delivered_with = group.end;
+    accumulator.idle_wait = idle_wait;
   }
 }
 

@@ -687,7 +687,8 @@ TEST_CASE("sums that are waited for, and of which the compiler is not told, are 
 TEST_CASE("sums that came with those of another product, which alone are kept, may lack a wait") {
   const Shape shape{.block = 128, .shared_bytes = 32768};
   for (const Schedule& schedule : fixed_schedules()) {
-    for (const bool waits : {false, true}) {
+    enum class First { waits, waits_for_none, no_wait };
+    for (const First wait : {First::waits, First::waits_for_none, First::no_wait}) {
       const std::string said = failure(shape, schedule, [=] {
         float first[32] = {}, second[32] = {};
         const uint64_t tile = ptx::matrix_descriptor(&ladder::shared_storage<char[32768]>(), 16, 1024);
@@ -696,16 +697,22 @@ TEST_CASE("sums that came with those of another product, which alone are kept, m
           ptx::wgmma_m64n64k16<false>(*d, tile, tile, true);
           ptx::wgmma_commit_group();
         }
-        if (waits) ptx::wgmma_wait_group<1>();  // for the first
-        if (waits) ptx::keep_in_registers(first);
+        if (wait == First::waits) ptx::wgmma_wait_group<1>();
+        if (wait == First::waits_for_none) ptx::wgmma_wait_group<2>();
+        if (wait != First::no_wait) ptx::keep_in_registers(first);
         ptx::wgmma_wait_group<0>();
         ptx::keep_in_registers(second);
       });
-      if (waits)
+      const std::string of_one = "ended two products, and keep_in_registers followed for the sums of one";
+      if (wait == First::waits)
         CHECK(said == "");
+      else if (wait == First::waits_for_none)
+        CHECK_THAT(said,
+                   ContainsSubstring(of_one + "; before it the wgmma_wait_group<2> at test_wgmma.cu:") &&
+                       ContainsSubstring(" ended none: does it leave too many groups in flight?"));
       else
-        CHECK_THAT(said, ContainsSubstring("ended two products, and keep_in_registers followed for the sums "
-                                           "of one: a wait is missing before those of the other are read"));
+        CHECK_THAT(said,
+                   ContainsSubstring(of_one + ": a wait is missing before those of the other are read"));
     }
   }
 }
