@@ -45,9 +45,21 @@ double processor_time() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+/// Of a thread that exits: has it waited for mbarriers, as who fills a slot does, and arrived at none?
+std::string arrivals_not_made(const Thread& thread) {
+  const auto& all = thread.block->mbarriers;
+  const Mbarrier* const seen = thread.last_seen.barrier;
+  if (!seen ||
+      std::any_of(all.begin(), all.end(), [&](const auto& one) { return has_ever_arrived(*one, thread); }))
+    return "";
+  return ", nor arrived at any mbarrier, though it waited for " + name_of(*seen) +
+         ": does its loop end before the waits, and the arrivals, for its last copies?";
+}
+
 /// What its last wait for cp.async has to do with the group that it did not wait for.
 std::string why_not_waited_for(const Thread& thread) {
-  if (thread.copy_groups_at_wait == 0) return ": it has not waited for cp.async at all";
+  if (thread.copy_groups_at_wait == 0)
+    return ": it has not waited for cp.async at all" + arrivals_not_made(thread);
   if (thread.copy_groups_at_wait < thread.last_copy_group) return ": it commits after its last wait";
   const std::string wait = ": its last wait (" + own_place(thread.last_copy_wait_at) + ") leaves out ";
   return wait +

@@ -14,6 +14,7 @@
 
 #include "common/cpu_device/base/fiber.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
+#include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/cp_async.cuh"
 #include "common/ptx/mbarrier.cuh"
@@ -241,6 +242,32 @@ TEST_CASE("groups that were never waited for are named when the thread exits") {
     REQUIRE_THAT(text, ContainsSubstring("exits with cp.async groups that it never waited for: it has "
                                          "not waited for cp.async at all\n"));
     REQUIRE_THAT(text, ContainsSubstring(" at test_async_copies.cu:"));
+  }
+}
+
+TEST_CASE("a loop that ends before its first wait and its first arrival is asked for") {
+  struct Slots {
+    alignas(16) float tile[kTile];
+    ladder::Pipeline<1> pipe;
+  };
+  const std::vector<float> input = numbers(128);
+  for (const Schedule& schedule : all_schedules()) {
+    const auto kernel = [&](bool arrives) {
+      return failure({.block = 32, .shared_bytes = sizeof(Slots)}, schedule, [&, arrives] {
+        auto& shared = ladder::shared_storage<Slots>();
+        if (threadIdx.x == 0) shared.pipe.init(32, 1);
+        __syncthreads();
+        ptx::mbarrier_wait(&shared.pipe.empty[0], 1);
+        __pipeline_memcpy_async(&shared.tile[4 * threadIdx.x], &input[4 * threadIdx.x], 16);
+        __pipeline_commit();
+        if (arrives) ptx::mbarrier_arrive(&shared.pipe.full[0]);
+      });
+    };
+    REQUIRE_THAT(kernel(false),
+                 ContainsSubstring("it has not waited for cp.async at all, nor arrived at any "
+                                   "mbarrier, though it waited for pipe.empty[0]: does its loop "
+                                   "end before the waits, and the arrivals, for its last copies?"));
+    REQUIRE_THAT(kernel(true), ContainsSubstring("it has not waited for cp.async at all\n"));
   }
 }
 
