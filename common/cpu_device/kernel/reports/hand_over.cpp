@@ -458,7 +458,7 @@ std::string HandOver::is_a_store_overtaken() const {
   if (accesses_.is_rewritten && (is_of_ring || reader_.last_store_wait.epoch <= epoch_of_reader_))
     if (std::string text = explain_writer_ahead(writer_, reader_, epoch_of_reader_); !text.empty())
       return text;
-  return explain_store_wait(reader_, epoch_of_reader_, writer_);
+  return explain_store_wait(reader_, epoch_of_reader_, writer_, accesses_.second_what);
 }
 
 std::string HandOver::is_a_copy_read_too_early() const {

@@ -113,8 +113,9 @@ std::string explain_wgmma_wait(const Thread& thread, uint32_t issued_in, const T
 /// if an operand of the same epoch that begins in the array of the byte reads it, too.
 std::string explain_operand_over_end(const Thread& reader, uint32_t epoch, size_t offset);
 /// A TMA store of `issuer` may still read what `writer` overwrites: which commit or wait of the issuer is
-/// missing, or what must order its wait and the write.
-std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const Thread& writer);
+/// missing, or what must order its wait and the write, which `what_writes` if that is known.
+std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const Thread& writer,
+                               const std::string& what_writes = "");
 /// Both have met in a __syncthreads between the TMA store and the write, and the issuer waits for its store
 /// behind that, or not at all: half a sentence; else nothing.
 std::string explain_barrier_before_store_wait(const Thread& issuer, uint32_t issued_in, const Thread& writer,

@@ -183,7 +183,8 @@ std::string explain_uncommitted(const Thread& issuer, size_t first_left) {
 
 }  // namespace
 
-std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const Thread& writer) {
+std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const Thread& writer,
+                               const std::string& what_writes) {
   if (!issued_in) return "";
   const std::string store = "the TMA store of " + describe(issuer);
   const uint64_t committed =
@@ -191,7 +192,14 @@ std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const T
   const bool has_waited = issuer.last_store_wait.epoch > issued_in;
   const auto explain_order_behind_wait = [&](Location where) {
     const std::string waits = describe(issuer) + " waits for its TMA store at " + own_place(where);
-    // Of one warp the store may as well have come before the tile's last writes.
+    // The lanes of a warp execute an stmatrix at once, so the issuer has come to this one behind its wait.
+    if (issuer.warp == writer.warp && has_waited && what_writes == "stmatrix")
+      return waits +
+             print(
+                 "; lanes do not run in step, so a __syncwarp must come between that wait and the stmatrix: "
+                 "lane %u has not met lane %u there",
+                 writer.lane, issuer.lane);
+    // Else the store may as well have come before the tile's last writes.
     if (issuer.warp == writer.warp)
       return waits +
              print(

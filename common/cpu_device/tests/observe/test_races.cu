@@ -24,6 +24,7 @@
 #include "common/device/pipeline.cuh"
 #include "common/device/shared_storage.cuh"
 #include "common/ptx/fence.cuh"
+#include "common/ptx/stmatrix.cuh"
 #include "common/ptx/tma.cuh"
 #include "common/ptx/wgmma.cuh"
 
@@ -1619,6 +1620,29 @@ __global__ void walk_over_tiles(const __grid_constant__ CUtensorMap map) {
   if (lane == 0) ptx::tma_store_wait<0>();
 }
 
+struct StagedTile {
+  alignas(128) uint16_t tile[256];
+};
+
+/// The same with stmatrix, which the lanes of the warp execute at once.
+template <bool kForgetsSyncwarp>
+__global__ void stage_tiles(const __grid_constant__ CUtensorMap map) {
+  auto& smem = ladder::shared_storage<StagedTile>();
+  const unsigned lane = threadIdx.x;
+  for (int round = 0; round < 4; ++round) {
+    if (lane == 0) ptx::tma_store_wait_read<0>();
+    if (!kForgetsSyncwarp) __syncwarp();
+    ptx::stmatrix_x4(&smem.tile[8 * lane], {0, 0, 0, 0});
+    ptx::fence_proxy_async();
+    __syncwarp();
+    if (lane == 0) {
+      ptx::tma_store(&map, &smem.tile, 0, 0);
+      ptx::tma_store_commit();
+    }
+  }
+  if (lane == 0) ptx::tma_store_wait<0>();
+}
+
 /// Two tiles in turns: while TMA reads one, the next store is in line.
 enum class Line { right, commits_behind_the_wait, waits_for_too_few };
 
@@ -1828,7 +1852,7 @@ TEST_CASE("the next tile overwrites what a TMA store may still read: what its th
   const CUtensorMap map = map_of_row(out.data());
   const std::string overwritten = "overwritten while it may still be read";
   const std::string issuer = "the TMA store of block (0,0,0) warp 0 lane 0";
-  int commits = 0, waits = 0, behind = 0, before = 0;
+  int commits = 0, waits = 0, behind = 0, behind_of_stmatrix = 0, before = 0;
   for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
     CAPTURE(schedule.name());
     const auto run = [&](auto kernel) { return failure_of(schedule, 32, sizeof(StoredTiles), kernel, map); };
@@ -1847,6 +1871,10 @@ TEST_CASE("the next tile overwrites what a TMA store may still read: what its th
                          ContainsSubstring("no tma_store_wait_read of the thread that issues " + issuer +
                                            " comes between"));
     waits += has(wait, "TMA store (a read) issued by block (0,0,0) warp 0 lane 0");
+    const auto stage = [&](auto kernel) { return failure_of(schedule, 32, sizeof(StagedTile), kernel, map); };
+    CHECK(stage(stage_tiles<false>) == "");
+    behind_of_stmatrix +=
+        has(stage(stage_tiles<true>), "so a __syncwarp must come between that wait and the stmatrix: lane ");
     behind += has(run(walk_over_tiles<Walk::syncwarp_behind_the_wait>), "so a __syncwarp must come between");
     const std::string early = run(walk_over_tiles<Walk::syncwarp_before_the_store>);
     CHECK_THAT(early, ContainsSubstring("read before it "));
@@ -1854,6 +1882,7 @@ TEST_CASE("the next tile overwrites what a TMA store may still read: what its th
   }
   CHECK(waits > 0);
   CHECK(behind > 0);
+  CHECK(behind_of_stmatrix > 0);
   CHECK(before > 0);
   CAPTURE(commits);
 }
