@@ -199,13 +199,13 @@ std::string names_of(const std::vector<const Thread*>& threads) {
       unsigned last = first;
       const bool is_lane = warp->second.size() == 1;
       const unsigned lane = warp->second.front()->lane;
-      for (++warp; !is_lane && warp != warps.end() && warp->second.size() > 1 && warp->first == last + 1;
-           ++warp)
-        ++last;
+      const auto is_alike = [&](const std::vector<const Thread*>& of_warp) {
+        return is_lane ? of_warp.size() == 1 && of_warp.front()->lane == lane : of_warp.size() > 1;
+      };
+      for (++warp; warp != warps.end() && is_alike(warp->second) && warp->first == last + 1; ++warp) ++last;
       text += (text.empty() ? "" : ", ") + of_block +
-              (is_lane         ? print("warp %u lane %u", first, lane)
-               : first == last ? print("warp %u", first)
-                               : print("warps %u-%u", first, last));
+              (first == last ? print("warp %u", first) : print("warps %u-%u", first, last)) +
+              (is_lane ? print(" lane %u", lane) : "");
     }
   }
   return text;

@@ -36,12 +36,14 @@ std::string describe(const Mbarrier&);
 std::string place_of_initialisation(const Mbarrier&);
 /// "full[1]".
 std::string name_of(const Mbarrier&);
-/// "warps 0-3, warp 8 lane 0", of each block. A warp that has lost lanes counts as whole.
+/// "warps 0-3, warps 8-9 lane 0", of each block. A warp that has lost lanes counts as whole.
 std::string names_of(const std::vector<const Thread*>&);
 /// "warps 8-9 lanes 1-31, warp 10": of each warp exactly the lanes that `is_meant`.
 std::string names_of_lanes(const Block&, const std::function<bool(const Thread&)>& is_meant);
 /// "1-3, 7", of a mask of lanes.
 std::string ranges_of_lanes(uint32_t lanes);
+/// "warps 1-3, 7", of a mask of warps.
+std::string names_of_warps(uint32_t warps);
 /// Does such a name take a verb in the plural?
 bool are_several(const std::string& names);
 /// "block (0,0,0) and block (1,0,0)": of a mask of ranks in the cluster.
