@@ -142,7 +142,7 @@ std::string explain_by_grid(const WrongElements& wrong, const Shape& shape, cons
     const bool is_enough = blocks >= all;
     return missing_tiles(tiling, shape) +
            fmt::format(": {} gives a grid of {} x {} blocks, {}", launch, grid.x, grid.y,
-                       is_enough ? "and only the first of them computed a tile: are "
+                       is_enough ? "and only the first of them wrote a tile of C: are "
                                    "x and y exchanged, here or in the kernel?"
                                  : fmt::format("and where each computes one tile, C needs {}", all));
   }

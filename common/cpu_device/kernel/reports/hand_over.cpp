@@ -605,15 +605,17 @@ std::string HandOver::what_the_writer_waited_for_last() const {
   const uint32_t mask = mask_of(writer_, *first_.block, accesses_);
   const std::string unneeded =
       accesses_.first_writes || !seen.phase ? "" : explain_unneeded(seen, first_, mask);
+  const std::string released = released_before_the_read(seen);  // then its own wait may be a later one
   return describe(writer_) + " writes" + explain_mask(*writer_.block, mask) + ", and waited last for " +
          name_of(*seen.barrier) +
          (seen.phase
               ? print(", whose phase %llu had ended", static_cast<unsigned long long>(seen.phase - 1)) +
                     (unneeded.empty() ? with_arrivals_of(seen) : unneeded)
               : explain_first_parity(seen)) +
-         (reader_is_known_ && unneeded.empty() ? explain_other_slot(seen, seen_in(reader_, epoch_of_reader_))
-                                               : "") +
-         released_before_the_read(seen) + explain_same_parity(seen) +
+         (reader_is_known_ && unneeded.empty() && released.empty()
+              ? explain_other_slot(seen, seen_in(reader_, epoch_of_reader_))
+              : "") +
+         released + explain_same_parity(seen) +
          (heard_itself_alone
               ? ", which tells nothing of those who read: a __syncthreads, or an arrival of theirs that the "
                 "writer waits for, must come before it writes"

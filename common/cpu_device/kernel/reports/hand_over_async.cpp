@@ -122,8 +122,8 @@ std::string explain_wgmma_wait(const Thread& thread, uint32_t issued_in, const T
   const Thread::Order& wait = thread.last_wgmma_wait;
   if (!issued_in || wait.epoch <= issued_in) return "no wait for wgmma comes between";
   const std::string text = "no wait had covered that by then: the wait for wgmma at " + own_place(wait.where);
-  if (wait.epoch > barrier.epoch) return text + " comes after it";
-  if (!thread.wgmma_groups_left) return text + " comes before the commit";
+  if (!thread.wgmma_groups_left)
+    return text + (wait.epoch > barrier.epoch ? " comes after it" : " comes before the commit");
   return text +
          (thread.wgmma_groups_left == 1
               ? std::string(" leaves out the newest group")

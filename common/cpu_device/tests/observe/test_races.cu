@@ -1992,6 +1992,7 @@ TEST_CASE("what a loader waited for is that of the copy that overwrites, however
     const bool is_slot_0 = early.find(" at smem.tiles[0]") != early.npos;
     CHECK_THAT(early, !ContainsSubstring(is_slot_0 ? "waited last for pipe.empty[1]"
                                                    : "waited last for pipe.empty[0]"));
+    CHECK_THAT(early, !ContainsSubstring("these are two slots"));
     released += early.find("; warp 0 lane 0 arrives there before this load") != early.npos;
     const std::string one_slot = run(load_tiles<Ring::fills_one_slot_only>);
     two_slots += one_slot.find(": these are two slots") != one_slot.npos;
