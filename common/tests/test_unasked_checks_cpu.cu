@@ -198,10 +198,10 @@ TEST_CASE("Where the reader chooses nothing, a line says what else was checked")
   const Result result = run(lesson(), {});
   INFO("stderr: " << result.err);
   CHECK(result.exit_code == 0);
-  CHECK_THAT(
-      result.out,
-      ContainsSubstring("\nchecked: races, at 9x16x24 on 2 schedules and 3x8x8; more with --schedule all "
-                        "--check-races\n"));
+  CHECK_THAT(result.out,
+             ContainsSubstring(
+                 "\nchecked: races, at 9x16x24 on 2 schedules, 3x8x8 and 48x80x272; more with --schedule all "
+                 "--check-races\n"));
 }
 
 TEST_CASE("A release before all have waited for the slot is noticed, in a random order of threads") {
@@ -266,12 +266,33 @@ TEST_CASE(
         ladder::kExitFailure);
 }
 
+TEST_CASE("Mistakes that show where K is larger than N, or where rows are whole sectors, are noticed") {
+  ladder::Lesson mistaken = lesson();
+  mistaken.cpu_check = {9, 32, 24};
+  const auto launch = mistaken.launch;
+  const auto error_of = [&](const auto& change) {
+    mistaken.launch = [=](Gemm p, Settings settings, cudaStream_t stream) {
+      change(p, settings);
+      launch(p, settings, stream);
+    };
+    return run(mistaken, {}).err;
+  };
+  const std::string command = "99_fake --shape 48x80x272 --schedule round-robin/late --check-races\n";
+  CHECK_THAT(error_of([](Gemm& p, Settings&) { p.k = std::min(p.k, p.n); }),
+             ContainsSubstring("the pitch N = 80") && ContainsSubstring(command));
+  CHECK_THAT(error_of([](Gemm& p, Settings& settings) {
+               if (p.n % 16 == 0 && p.k % 16 == 0) settings["mistake"] = "race";
+             }),
+             ContainsSubstring("race") && ContainsSubstring(command));
+  CHECK(error_of([](Gemm&, Settings&) {}) == "");
+}
+
 TEST_CASE("A lesson that needs more K steps is checked with as few as it accepts") {
   ladder::Lesson splits = lesson();
   splits.check = [](const Gemm& p, const Settings&) {
     if (p.k < 24 || p.k % 8) throw std::invalid_argument("k is too small");
   };
-  CHECK_THAT(run(splits, {"--shape", "8x8x24"}).out, ContainsSubstring("and 3x8x72; more"));
+  CHECK_THAT(run(splits, {"--shape", "8x8x24"}).out, ContainsSubstring(", 3x8x72 and 48x80x272; more"));
 }
 
 TEST_CASE("A launch that does not wait for the one before is noticed") {
@@ -280,8 +301,9 @@ TEST_CASE("A launch that does not wait for the one before is noticed") {
   const Result waits = run(lesson(), {"--pdl", "on"});
   INFO("stderr: " << waits.err);
   CHECK(waits.exit_code == 0);
-  CHECK_THAT(waits.out,
-             ContainsSubstring("9x16x24 on 2 schedules and 3x8x8, and dependent launches; more with"));
+  CHECK_THAT(
+      waits.out,
+      ContainsSubstring("9x16x24 on 2 schedules, 3x8x8 and 48x80x272, and dependent launches; more with"));
   CHECK(run(lesson(), {"--mistake", "early"}).exit_code == 0);  // it never begins early
 }
 
@@ -338,10 +360,11 @@ TEST_CASE("A kernel that only the asked shape takes is checked, too, with a comm
     const std::string& mistake = forced.at("mistake");
     return ladder::TakenKernel{"99." + mistake, "99_fake --force " + mistake, launch.launcher_of(forced)};
   };
-  CHECK_THAT(run(chooses, {}).out,
-             ContainsSubstring("9x16x24 on 2 schedules and 3x8x8, in the kernel of 99.none; more"));
+  CHECK_THAT(
+      run(chooses, {}).out,
+      ContainsSubstring("9x16x24 on 2 schedules, 3x8x8 and 48x80x272, in the kernel of 99.none; more"));
   CHECK_THAT(run(chooses, {"--mistake", "early"}).out,
-             ContainsSubstring("and 3x8x8, in the kernels of 99.early and 99.none; more"));
+             ContainsSubstring(", 3x8x8 and 48x80x272, in the kernels of 99.early and 99.none; more"));
   const Result result = run(chooses, {"--mistake", "race"});
   CHECK(result.exit_code == ladder::kExitFailure);
   CHECK_THAT(result.err, ContainsSubstring("race") &&

@@ -21,6 +21,10 @@ namespace {
 /// K of as few steps as a contender accepts: the first of these, beginning at Lesson::cpu_check_few.
 constexpr int kMoreK[] = {0, 64, 192};
 
+/// Ragged, and with rows of whole sectors, which some kernels copy another way; and K is the largest, as M or
+/// N in its place goes unnoticed where it is no smaller.
+constexpr Shape kOfWholeSectors{48, 80, 272};
+
 /// What shows a thread that comes too late to a wait, on nearly every seed.
 constexpr const char* kInRandomOrder = "random:1";
 
@@ -151,9 +155,9 @@ TakenKernel taken_by(const Lesson& lesson, const Contender& contender, const Sha
   return lesson.taken(shape, contender.settings);
 }
 
-/// Lesson::cpu_check, on the grid that the device gives each kernel; and Lesson::cpu_check_few, whose tiles
-/// are all of one block, or cluster. What a lesson refuses is left out: see
-/// `left_out`.
+/// Lesson::cpu_check and kOfWholeSectors, on the grid that the device gives each kernel; and
+/// Lesson::cpu_check_few, whose tiles are all of one block, or cluster. What a lesson refuses is left out:
+/// see `left_out`.
 /// @param kernels is given those that run, of a lesson that chooses
 std::vector<Check> checks_of(const Lesson& lesson, const std::vector<Contender>& contenders,
                              const Asked& asked, const std::vector<std::string>& schedules,
@@ -198,6 +202,7 @@ std::vector<Check> checks_of(const Lesson& lesson, const std::vector<Contender>&
       shape.k += more;
       if (add(shape, 1, schedules_of_few, contender).empty()) break;
     }
+  for (const Contender& contender : contenders) add(kOfWholeSectors, 0, schedules_of_few, contender);
   return checks;
 }
 
@@ -209,7 +214,7 @@ std::string listed(const std::vector<std::string>& all) {
   return list;
 }
 
-/// "131x520x264 on 2 schedules and 40x1288x24".
+/// "131x520x264 on 2 schedules, 40x1288x24 and 48x80x272".
 std::string names_of(const std::vector<Check>& checks) {
   std::vector<std::string> names;
   for (const Check& check : checks)

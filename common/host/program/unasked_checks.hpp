@@ -16,9 +16,10 @@ struct UnaskedChecks {
 };
 
 /// Unless only what is asked for shall run, runs each contender once more by thorough_execution(), and by the
-/// first of the schedules that the reader has chosen, on two small problems: Lesson::cpu_check has ragged
-/// sizes and several K steps, and Lesson::cpu_check_few so few rows and K steps that parts of a block have
-/// nothing to do, and all its tiles are one block's. Both also run in a random order, which shows a thread
+/// first of the schedules that the reader has chosen, on three small problems: Lesson::cpu_check has ragged
+/// sizes and several K steps; Lesson::cpu_check_few has so few rows and K steps that parts of a block have
+/// nothing to do, and all its tiles are one block's; and the third is ragged, too, but its rows are whole
+/// sectors, and K is larger than M and N. All three also run in a random order, which shows a thread
 /// that comes too late to a wait. Where its launches may begin before the one before has ended, a contender
 /// is also launched twice in a row, and the second launch reads what the first writes. A kernel that one of
 /// the asked shapes takes, and none of the small problems, runs these, too.
