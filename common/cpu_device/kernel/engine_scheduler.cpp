@@ -313,7 +313,7 @@ void Cluster::prepare_thread(Thread& thread, Block& block, unsigned rank) {
   thread.last_loads.clear();
   thread.last_stores.clear();
   thread.block_barriers.clear();
-  thread.last_wgmma_wait = {};
+  thread.last_wgmma_wait = thread.wgmma_wait_before = {};
   thread.proxy_fences.clear();
   thread.last_store_wait = {};
   thread.last_store_commit = {};

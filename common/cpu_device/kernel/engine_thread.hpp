@@ -124,9 +124,9 @@ struct Thread {
   };
   ArrivalInFlight arrival_in_flight;
   bool has_waited_since_wgmma = false;
-  IdleWait idle_wgmma_wait;  ///< the last one since a wait ended products
-  Order last_wgmma_wait;
-  unsigned wgmma_groups_left = 0;  ///< by that wait
+  IdleWait idle_wgmma_wait;                  ///< the last one since a wait ended products
+  Order last_wgmma_wait, wgmma_wait_before;  ///< of which it may not have come back, and the one before
+  unsigned wgmma_groups_left = 0, wgmma_groups_left_before = 0;  ///< by these
 
   /// Its barrier.cluster.arrive, until the wait.
   struct ClusterArrival {

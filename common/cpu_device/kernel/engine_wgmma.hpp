@@ -103,6 +103,7 @@ struct Warpgroup {
   struct OperandBytes {
     uint32_t start, begin, end;  ///< offsets
     uint32_t epoch;              ///< in which the operation was issued
+    uint32_t leading, stride;    ///< of the descriptor
     bool operator==(const OperandBytes&) const = default;
   };
   std::vector<OperandBytes> operands_read;  ///< each once; where races are checked

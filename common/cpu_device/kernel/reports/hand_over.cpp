@@ -244,7 +244,7 @@ class HandOver {
   using Question = std::string (HandOver::*)() const;
 
   // What is wrong whatever order was meant.
-  std::string does_wgmma_read_over_an_end() const;
+  std::string does_wgmma_read_another_slot() const;
   std::string do_writes_share_a_place() const;
   std::string is_a_barrier_initialised_too_late() const;
   std::string has_a_ring_begun_again() const;
@@ -303,7 +303,7 @@ HandOver::HandOver(const Thread& first, const Thread& second, const RaceChecker:
       hand_over_(find_hand_over()) {}
 
 std::string HandOver::explain() const {
-  static constexpr Question kQuestions[] = {&HandOver::does_wgmma_read_over_an_end,
+  static constexpr Question kQuestions[] = {&HandOver::does_wgmma_read_another_slot,
                                             &HandOver::do_writes_share_a_place,
                                             &HandOver::is_a_barrier_initialised_too_late,
                                             &HandOver::has_a_ring_begun_again,
@@ -349,9 +349,11 @@ WaitedFor HandOver::find_hand_over() const {
   return is_of_other_places ? WaitedFor{} : found;
 }
 
-std::string HandOver::does_wgmma_read_over_an_end() const {
+std::string HandOver::does_wgmma_read_another_slot() const {
   if (accesses_.are_writes || what_reads() != "wgmma") return "";
-  return explain_operand_over_end(reader_, epoch_of_reader_, accesses_.offset);
+  std::string text = explain_operand_over_end(reader_, writer_, epoch_of_reader_, accesses_.offset);
+  return text.empty() ? explain_slots_of_operands(reader_, writer_, epoch_of_reader_, accesses_.offset)
+                      : text;
 }
 
 std::string HandOver::do_writes_share_a_place() const {
@@ -419,7 +421,7 @@ std::string HandOver::does_an_arrival_hand_over_too_early() const {
   if (accesses_.first_is_operation)
     return who_and_where(*hand_over_.arrival->thread, *hand_over_.barrier, *hand_over_.arrival) +
            " before it has waited for its " + accesses_.first_what +
-           explain_useless_wait(first_, accesses_.first_what, first_epoch_, second_);
+           explain_useless_wait(first_, accesses_.first_what, first_epoch_, second_, *hand_over_.arrival);
   return explain_weak_arrival(hand_over_, first_, second_);
 }
 
@@ -439,7 +441,7 @@ std::string HandOver::does_the_second_arrive_in_flight() const {
   if (!back.arrival || speaks_of_other_places(*back.barrier, accesses_)) return "";
   return who_and_where(second_, *back.barrier, *back.arrival) + " before it has waited for its " +
          accesses_.second_what +
-         explain_useless_wait(second_, accesses_.second_what, accesses_.second_epoch, first_);
+         explain_useless_wait(second_, accesses_.second_what, accesses_.second_epoch, first_, *back.arrival);
 }
 
 std::string HandOver::does_a_store_read_too_early() const {

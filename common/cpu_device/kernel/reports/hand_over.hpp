@@ -111,7 +111,12 @@ std::string explain_open_copies(const Thread& thread);
 std::string explain_wgmma_wait(const Thread& thread, uint32_t issued_in, const Thread::Order& barrier);
 /// The descriptor of a wgmma begins in one array, and what it reads lies in another: half a sentence. Nothing
 /// if an operand of the same epoch that begins in the array of the byte reads it, too.
-std::string explain_operand_over_end(const Thread& reader, uint32_t epoch, size_t offset);
+/// Likewise in one slot, and in another that `writer` does not fill together with it.
+std::string explain_operand_over_end(const Thread& reader, const Thread& writer, uint32_t epoch,
+                                     size_t offset);
+/// A wgmma takes A and B from slots of different numbers, though `writer` fills those of one number together.
+std::string explain_slots_of_operands(const Thread& reader, const Thread& writer, uint32_t epoch,
+                                      size_t offset);
 /// A TMA store of `issuer` may still read what `writer` overwrites: which commit or wait of the issuer is
 /// missing, or what must order its wait and the write, which `what_writes` if that is known.
 std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const Thread& writer,
@@ -124,9 +129,10 @@ std::string explain_barrier_before_store_wait(const Thread& issuer, uint32_t iss
 /// the store, though it is meant to be. Half a sentence; nothing where the write may be one of a later round.
 std::string explain_store_before_write(const Thread& writer, const Thread& issuer,
                                        const RaceChecker::Unordered& accesses);
-/// Of a thread that has waited for TMA stores since it issued this one: why that does not cover it.
+/// Of a thread that has waited for TMA stores, or wgmma, since it issued this one, before it arrived: why
+/// that does not cover it.
 std::string explain_useless_wait(const Thread& issuer, const std::string& what, uint32_t issued_in,
-                                 const Thread& writer);
+                                 const Thread& writer, const Mbarrier::Arrival&);
 /// A TMA store reads where another warp writes, and what its own warp has written is as large and lies beside
 /// that in the same array: the place of the source is another warp's.
 std::string explain_source_of_store(const Thread& writer, const Thread& reader,

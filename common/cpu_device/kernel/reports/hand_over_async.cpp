@@ -3,7 +3,9 @@
 #include "common/cpu_device/kernel/reports/hand_over.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "common/cpu_device/kernel/engine_cluster.hpp"
 #include "common/cpu_device/kernel/reports/names.hpp"
@@ -118,17 +120,23 @@ std::string explain_open_copies(const Thread& thread) {
          "commit in each round";
 }
 
+namespace {
+
+std::string leaves_out(unsigned groups) {
+  return (groups == 1 ? std::string(" leaves out the newest group")
+                      : print(" leaves out the %u newest groups", groups)) +
+         " of products";
+}
+
+}  // namespace
+
 std::string explain_wgmma_wait(const Thread& thread, uint32_t issued_in, const Thread::Order& barrier) {
   const Thread::Order& wait = thread.last_wgmma_wait;
   if (!issued_in || wait.epoch <= issued_in) return "no wait for wgmma comes between";
   const std::string text = "no wait had covered that by then: the wait for wgmma at " + own_place(wait.where);
   if (!thread.wgmma_groups_left)
     return text + (wait.epoch > barrier.epoch ? " comes after it" : " comes before the commit");
-  return text +
-         (thread.wgmma_groups_left == 1
-              ? std::string(" leaves out the newest group")
-              : print(" leaves out the %u newest groups", thread.wgmma_groups_left)) +
-         " of products";
+  return text + leaves_out(thread.wgmma_groups_left);
 }
 
 namespace {
@@ -139,9 +147,47 @@ std::string outermost_array(const std::string& name) {
   return name.substr(0, name.find_first_of(".[", member == name.npos ? 0 : member + 1));
 }
 
+/// "smem.a[1]", of "smem.a[1].panels[0][1][8]"; empty if the outermost array is none of structs.
+std::string slot_of(const std::string& name) {
+  const std::string array = outermost_array(name);
+  const size_t end = name.find(']');
+  const bool is_slot = name[array.size()] == '[' && end + 1 < name.size() && name[end + 1] == '.';
+  return is_slot ? name.substr(0, end + 1) : "";
+}
+
+/// Do copies of the thread fill both slots for one mbarrier, or in one group of cp.async?
+bool are_filled_together(const Thread& thread, const std::string& one, const std::string& other) {
+  SharedLayout& layout = thread.cluster.layout();
+  const auto fills_both = [&](const std::set<std::string>& slots) {
+    return slots.count(one) && slots.count(other);
+  };
+  std::map<const Mbarrier*, std::set<std::string>> loads;
+  for (const Thread::CountedLoad& load : thread.last_loads)
+    loads[load.barrier].insert(slot_of(layout.name_of(load.offset)));
+  if (std::any_of(loads.begin(), loads.end(), [&](const auto& entry) { return fills_both(entry.second); }))
+    return true;
+  const auto fills = [&](const std::vector<Copy>& copies) {
+    std::set<std::string> slots;
+    for (const Copy& copy : copies)
+      slots.insert(
+          slot_of(layout.name_of(static_cast<size_t>(copy.shared - thread.block->shared.generic()))));
+    return fills_both(slots);
+  };
+  const auto is_such = [&](const CopyGroup* group) {
+    return group && group->issuer == &thread && fills(group->copies);
+  };
+  return is_such(thread.open_copies.get()) || is_such(thread.landing_copies) ||
+         std::any_of(thread.landed_groups.begin(), thread.landed_groups.end(),
+                     [&](const LandedGroup& group) { return fills(group.copies); }) ||
+         std::any_of(
+             thread.cluster.in_flight().begin(), thread.cluster.in_flight().end(),
+             [&](const auto& operation) { return is_such(dynamic_cast<const CopyGroup*>(operation.get())); });
+}
+
 }  // namespace
 
-std::string explain_operand_over_end(const Thread& reader, uint32_t epoch, size_t offset) {
+std::string explain_operand_over_end(const Thread& reader, const Thread& writer, uint32_t epoch,
+                                     size_t offset) {
   const Unobserved unobserved;
   SharedLayout& layout = reader.cluster.layout();
   const auto array_of = [&](size_t at) { return outermost_array(layout.name_of(at)); };
@@ -152,7 +198,16 @@ std::string explain_operand_over_end(const Thread& reader, uint32_t epoch, size_
     if (!epoch || one.epoch != epoch) continue;
     if (offset < one.begin || one.end <= offset || reader.block->shared.bytes() <= one.start) continue;
     const std::string meant = array_of(one.start);
-    if (meant == array || meant.empty() || offset < one.start) return "";
+    if (meant.empty() || offset < one.start) return "";
+    if (meant == array) {
+      const std::string slot = slot_of(layout.name_of(one.start)), read = slot_of(layout.name_of(offset));
+      if (slot == read || slot.empty() || read.empty() || are_filled_together(writer, slot, read)) return "";
+      text =
+          "the wgmma begins in " + slot + ", and reads on in " + read +
+          print(": are the offsets of its descriptor (leading %u bytes, stride %u) too large, or exchanged?",
+                one.leading, one.stride);
+      continue;
+    }
     constexpr size_t kStep = 16;
     size_t end = one.start / kStep * kStep;
     while (end < offset && array_of(end) == meant) end += kStep;
@@ -160,6 +215,38 @@ std::string explain_operand_over_end(const Thread& reader, uint32_t epoch, size_
            ": is the start address of its descriptor too large?";
   }
   return text;
+}
+
+std::string explain_slots_of_operands(const Thread& reader, const Thread& writer, uint32_t epoch,
+                                      size_t offset) {
+  const Unobserved unobserved;
+  SharedLayout& layout = reader.cluster.layout();
+  const std::string slot = slot_of(layout.name_of(offset)), array = slot.substr(0, slot.find('['));
+  if (slot.empty() || !epoch) return "";
+  const auto slots_of = [&](const Warpgroup& warpgroup, uint32_t issued_in) {
+    std::set<std::string> slots;
+    for (const auto& one : warpgroup.operands_read)
+      if (one.epoch == issued_in && one.start < reader.block->shared.bytes())
+        slots.insert(slot_of(layout.name_of(one.start)));
+    return slots;
+  };
+  const unsigned own = reader.ids.rank / kWarpgroupThreads;
+  const std::set<std::string> slots = slots_of(reader.block->warpgroups[own], epoch);
+  if (slots.size() != 2 || !slots.count(slot) || slots.count("")) return "";
+  const std::string& other = *slots.begin() == slot ? *slots.rbegin() : *slots.begin();
+  const std::string number = other.substr(other.find('[')), meant = array + number;
+  if (other.rfind(array + "[", 0) == 0 || meant == slot ||
+      !are_filled_together(writer, slot, other.substr(0, other.find('[')) + slot.substr(slot.find('['))))
+    return "";
+  std::string text = "the wgmma multiplies " + slot + " and " + other + ", of different slots";
+  for (const Warpgroup& warpgroup : reader.block->warpgroups)
+    for (const auto& one : warpgroup.operands_read)
+      if (&warpgroup != &reader.block->warpgroups[own] &&
+          slots_of(warpgroup, one.epoch) == std::set<std::string>{meant, other})
+        return text + print(", and warpgroup %td ", &warpgroup - reader.block->warpgroups.data()) + meant +
+               " and " + other + print(": does the part of warpgroup %u begin behind the end of ", own) +
+               meant + "?";
+  return text + ": must both be of one slot?";
 }
 
 namespace {
@@ -317,7 +404,15 @@ std::string explain_store_before_write(const Thread& writer, const Thread& issue
 }
 
 std::string explain_useless_wait(const Thread& issuer, const std::string& what, uint32_t issued_in,
-                                 const Thread& writer) {
+                                 const Thread& writer, const Mbarrier::Arrival& arrival) {
+  if (what == "wgmma") {
+    const bool is_last = issuer.last_wgmma_wait.epoch <= arrival.epoch;
+    const Thread::Order& wait = is_last ? issuer.last_wgmma_wait : issuer.wgmma_wait_before;
+    const unsigned left = is_last ? issuer.wgmma_groups_left : issuer.wgmma_groups_left_before;
+    const bool is_between =
+        arrival.thread == &issuer && issued_in < wait.epoch && wait.epoch <= arrival.epoch;
+    return is_between && left ? ": the wait for wgmma at " + own_place(wait.where) + leaves_out(left) : "";
+  }
   if (what != "TMA store" || issuer.last_store_wait.epoch <= issued_in) return "";
   const std::string order = explain_store_wait(issuer, issued_in, writer);
   return order.empty() ? "" : ": " + order;

@@ -92,8 +92,8 @@ class OperandReader {
   void note_operand(const Descriptor& at, uint32_t rows, uint32_t columns, const AddressOf& address_of) {
     if (!cluster_.races()) return;
     constexpr size_t kMostKept = 256;
-    Warpgroup::OperandBytes bytes{at.start - kSharedWindowBase, ~0u, 0,
-                                  operation_.race_operation.issue_epoch()};
+    Warpgroup::OperandBytes bytes{
+        at.start - kSharedWindowBase, ~0u, 0, operation_.race_operation.issue_epoch(), at.leading, at.stride};
     for (uint32_t row = 0; row < rows; ++row)
       for (uint32_t column = 0; column < columns; ++column) {
         const uint32_t address = address_of(row, column);
@@ -155,6 +155,15 @@ class OperandReader {
   const std::byte* memory_;
 };
 
+void note_operand(OperandReader& reader, const Descriptor& at, bool across, uint32_t rows) {
+  if (across)
+    reader.note_operand(at, kTileK, rows / kChunk,
+                        [&](uint32_t k, uint32_t chunk) { return at.address_across_k(k, chunk * kChunk); });
+  else
+    reader.note_operand(at, rows, 2,
+                        [&](uint32_t row, uint32_t half) { return at.address_along_k(row, half); });
+}
+
 /// A row or column of an operand for each of 16 k; `across` where k is not the contiguous direction.
 /// `element(i, k)` is where it goes.
 template <class Element>
@@ -162,8 +171,6 @@ bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint
                   const Element& element) {
   float values[kChunk];
   if (across) {
-    reader.note_operand(at, kTileK, rows / kChunk,
-                        [&](uint32_t k, uint32_t chunk) { return at.address_across_k(k, chunk * kChunk); });
     for (uint32_t k = 0; k < kTileK; ++k) {
       for (uint32_t row = 0; row < rows; row += kChunk) {
         if (!reader.read(at, at.address_across_k(k, row), row, values)) return false;
@@ -172,8 +179,6 @@ bool read_operand(OperandReader& reader, const Descriptor& at, bool across, uint
     }
     return true;
   }
-  reader.note_operand(at, rows, 2,
-                      [&](uint32_t row, uint32_t half) { return at.address_along_k(row, half); });
   if (!at.swizzle && at.leading < kChunk * kChunkBytes) reader.note_overlap(at.leading);
   for (uint32_t row = 0; row < rows; ++row) {
     for (uint32_t half = 0; half < 2; ++half) {
@@ -250,13 +255,15 @@ void execute(Cluster& cluster, Block& block, Warpgroup& warpgroup, WgmmaOperatio
   const Wgmma& what = operation.what;
   float a[kTileM][kTileK], b[kTileK][kMaxTileN];
   OperandReader reader(cluster, block, warpgroup, operation);
+  const auto columns = static_cast<uint32_t>(what.columns);
+  if (!what.a_in_registers) note_operand(reader, Descriptor(what.a), what.a_column_major, kTileM);
+  note_operand(reader, Descriptor(what.b), what.b_row_major, columns);
   if (what.a_in_registers) {
     read_a_of_registers(operation, a);
   } else if (!read_operand(reader, Descriptor(what.a), what.a_column_major, kTileM,
                            [&](uint32_t row, uint32_t k) -> float& { return a[row][k]; })) {
     return;
   }
-  const auto columns = static_cast<uint32_t>(what.columns);
   if (!read_operand(reader, Descriptor(what.b), what.b_row_major, columns,
                     [&](uint32_t column, uint32_t k) -> float& { return b[k][column]; })) {
     return;
@@ -706,6 +713,8 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
   execute_aligned(thread, "wgmma.wait_group", where);
   if (const RaceChecker* races = cluster.races()) {
     where.outer_call = outer_call(thread, where.call);
+    thread.wgmma_wait_before = thread.last_wgmma_wait;
+    thread.wgmma_groups_left_before = thread.wgmma_groups_left;
     thread.last_wgmma_wait = {where, races->epoch(thread.number)};
     thread.wgmma_groups_left = in_flight;
   }
