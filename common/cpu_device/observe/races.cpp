@@ -1124,7 +1124,7 @@ std::vector<RaceChecker::SiteRange> RaceChecker::ranges_of_sites(unsigned block)
     if (key != last_key || !last) last = &ranges.try_emplace(key, Range{offset, offset}).first->second;
     last_key = key;
     last->first = std::min(last->first, offset);
-    last->last = std::max(last->last, offset + bytes - 1);
+    last->last = std::max(last->last, offset + bytes - kCellBytes);  // its second byte may be another's
   };
   const Shadow& shadow = shadows_[block];
   const std::size_t cells = std::min(shadow.whole.size() * kChunkCells, shared_bytes_ / kCellBytes);

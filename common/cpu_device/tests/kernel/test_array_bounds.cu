@@ -61,6 +61,26 @@ TEST_CASE("a row behind the last array, or before the first, is no access to the
   CHECK_THAT(said_of(0, 0, 9), ContainsSubstring("a load of 4 bytes lies"));
 }
 
+namespace {
+struct WithFlag {
+  float a[kRows];
+  bool is_complete;
+};
+}  // namespace
+
+TEST_CASE("a flag of one byte is not said to be left") {
+  if (!instrumented()) return;
+  const CheckRaces checked;
+  (void)take_work_of_kernels();
+  CHECK(failure(kShape, {}, [&] {
+          auto& smem = ladder::shared_storage<WithFlag>();
+          if (threadIdx.x == 0) smem.is_complete = true;
+          __syncthreads();
+          if (threadIdx.x < kRows && smem.is_complete) smem.a[threadIdx.x] = 1;
+        }) == "");
+  CHECK(take_work_of_kernels().left_array() == "");
+}
+
 TEST_CASE("a race of a line that stays in its array, or goes over all by a pointer, is told as before") {
   if (!instrumented()) return;
   const CheckRaces checked;
