@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/cuda/device_buffer.hpp"
+#include "common/cuda/unwritten_reads.hpp"
 #include "common/host/device/compiled_code.hpp"
 #include "common/host/device/execution.hpp"
 #include "common/host/problem/bf16.hpp"
@@ -98,6 +99,7 @@ class Output {
   /// @param name what messages call it, for example "C". @param columns of a row-major matrix; 0 for a vector
   Output(std::string name, size_t size, size_t columns = 0)
       : name_(std::move(name)), size_(size), columns_(columns), memory_(size + kBehind) {
+    take_work_of_kernels();  // of launches before
     const std::vector<T> values = untouched(size + kBehind);
     copy_to_device(memory_.data(), values.data(), values.size() * sizeof(T));
   }
@@ -135,7 +137,7 @@ class Output {
                                       name_, i - size_));
     Comparison comparison{name_, columns_, tolerance, {}, {}, alternatives};
     if (const std::vector<bool> places = written_places(); written < size_)
-      throw NotYet(describe_unwritten(comparison, places));
+      throw NotYet(describe_unwritten(comparison, places) + why_unwritten(places));
     for (size_t i = 0; i < size_; ++i) {
       comparison.got.push_back(to_float(got[i]));
       comparison.expected.push_back(to_float(expected[i]));
@@ -145,6 +147,15 @@ class Output {
   }
 
  private:
+  /// What stores have done instead, as far as the device knows; else empty.
+  std::string why_unwritten(const std::vector<bool>& written) const {
+    const WorkOfKernels work = take_work_of_kernels();
+    if (!columns_ || !work.exchanged_store) return "";
+    const std::string text = work.exchanged_store(
+        memory_.data(), static_cast<int>(size_ / columns_), static_cast<int>(columns_),
+        [&](int row, int column) { return !written[size_t(row) * columns_ + size_t(column)]; });
+    return text.empty() ? "" : ": " + text;
+  }
   std::vector<T> values_and_behind() const {
     std::vector<T> got(size_ + kBehind);
     CUDA_CHECK(cudaMemcpy(got.data(), memory_.data(), got.size() * sizeof(T), cudaMemcpyDefault));

@@ -514,6 +514,37 @@ TEST_CASE("Tiles of C whose row and column are exchanged are named, square or no
   CHECK_THAT(exchanged(128, 64, true, false, true), ContainsSubstring("of B's columns from 128 i on: "));
 }
 
+TEST_CASE("A first K tile of A or B that begins at the tile's column or row along K is named") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());
+  const auto complaint = [](const std::function<std::pair<int, int>(int row, int column)>& first_k_of) {
+    const ladder::Multiply multiply = [&](const ladder::Gemm& gemm) {
+      const auto a = ladder::download(gemm.a, size_t(gemm.m) * gemm.k),
+                 b = ladder::download(gemm.b, size_t(gemm.k) * gemm.n);
+      std::vector<__nv_bfloat16> c(size_t(gemm.m) * gemm.n);
+      for (int row = 0; row < gemm.m; ++row)
+        for (int column = 0; column < gemm.n; ++column) {
+          const auto [of_a, of_b] = first_k_of(row, column);
+          float sum = 0;
+          for (int k = 0; k + std::max(of_a, of_b) < gemm.k; ++k)
+            sum += ladder::to_float(a[size_t(row) * gemm.k + k + of_a]) *
+                   ladder::to_float(b[size_t(k + of_b) * gemm.n + column]);
+          c[size_t(row) * gemm.n + column] = ladder::to_bf16(sum);
+        }
+      ladder::copy_to_device(gemm.c, c.data(), c.size() * sizeof c[0]);
+    };
+    return ladder::Verifier({131, 136, 264}, 7).check_exact(multiply).complaint;
+  };
+  CHECK_THAT(complaint([](int row, int) { return std::pair(0, row / 128 * 128); }),
+             ContainsSubstring("a tile of C that begins at row r was computed with B from row r on, not from "
+                               "row 0: does B's first tile begin at k = 0?"));
+  CHECK_THAT(
+      complaint([](int, int column) { return std::pair(column / 64 * 64, 0); }),
+      ContainsSubstring("a tile of C that begins at column c was computed with A from column c on, not "
+                        "from column 0: does A's first tile begin at k = 0?"));
+  CHECK_THAT(complaint([](int row, int) { return std::pair(0, row % 128 / 64 * 128); }),
+             !ContainsSubstring("first tile begin"));
+}
+
 TEST_CASE("Tiles of C of which only some hold those of exchanged places are not said to be exchanged") {
   const auto exchanged_if = [](const std::function<bool(int i, int j)>& is_exchanged) {
     return complaint_of_places(256, 256, [&](int row, int column) {

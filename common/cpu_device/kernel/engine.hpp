@@ -312,6 +312,15 @@ struct WorkOfKernels {
   std::string (*left_array)() = nullptr;
   /// A sentence about warps of which no TMA store has read what they staged, though one has of others.
   std::string (*unsent_sums)() = nullptr;
+  /// Where no cp.async of a line has read its source: a sentence, with the line; else empty.
+  std::string (*zero_copies)() = nullptr;
+  /// Of a matrix of bf16 that one launch has written: where two warps of a block have stored the same
+  /// element.
+  std::string (*stored_twice)(const void* matrix, int columns) = nullptr;
+  /// The same of TMA stores that lie outside it: whether with row and column exchanged they would have
+  /// written all that was never written.
+  std::string (*exchanged_store)(const void* matrix, int rows, int columns,
+                                 const std::function<bool(int row, int column)>& is_unwritten) = nullptr;
   /// Where there was one launch: what its block lacks of what the kernel's source says. Else empty.
   std::string (*explain_block)() = nullptr;
   /// Of that launch, if it was one, its clusters are blocks, and its kernel is not persistent; else 0.

@@ -45,9 +45,10 @@ namespace cpu_device {
 struct MovedTiles {
   /// By a tensor's first byte: columns at which boxes of TMA loads began, and how many a box has.
   std::map<const std::byte*, std::map<int, int>> loaded_columns;
-  std::vector<Location> staged_at;      ///< calls of stmatrix, each line once
-  std::vector<Location> multiplied_at;  ///< likewise, of wgmma
-  std::vector<Location> stored_at;      ///< likewise, of TMA stores
+  std::vector<Location> staged_at;                   ///< calls of stmatrix, each line once
+  std::vector<Location> multiplied_at;               ///< likewise, of wgmma
+  std::vector<Location> stored_at;                   ///< likewise, of TMA stores
+  std::vector<std::pair<Location, bool>> copied_at;  ///< likewise, of cp.async: has any read its source?
   /// A bit for each warp of a block: those that called stmatrix, those of which a TMA store has read what
   /// they wrote so, and those that issued TMA stores.
   uint32_t staging_warps = 0, read_warps = 0, storing_warps = 0;
@@ -79,6 +80,14 @@ struct MovedTiles {
     note_once(stored_at, where);
     storing_warps |= 1u << warp;
   }
+  void note_copy(const Location& where, bool reads) {
+    for (auto& [place, has_read] : copied_at)
+      if (place == where) {
+        has_read |= reads;
+        return;
+      }
+    copied_at.emplace_back(where, reads);
+  }
   void note_product(const Location& where) { note_once(multiplied_at, where); }
   void note_offsets(bool has_k_contiguous, const std::array<unsigned, 2>& leading_and_stride) {
     constexpr size_t kMostOffsets = 2;  // from there on they differ
@@ -103,6 +112,7 @@ struct MovedTiles {
       for (const auto& [column, columns] : boxes) note_load(tensor, column, columns);
     for (const Location& where : other.staged_at) note_once(staged_at, where);
     for (const Location& where : other.stored_at) note_once(stored_at, where);
+    for (const auto& [where, reads] : other.copied_at) note_copy(where, reads);
     staging_warps |= other.staging_warps;
     read_warps |= other.read_warps;
     storing_warps |= other.storing_warps;

@@ -105,6 +105,48 @@ std::string own_place_of(const std::vector<Location>& all) {
 
 std::string describe_staging() { return own_place_of(moved_tiles_taken.staged_at); }
 
+std::string zero_copies() {
+  const Unobserved unobserved;
+  std::vector<Location> never_read;
+  for (const auto& [where, reads] : moved_tiles_taken.copied_at)
+    if (!reads) never_read.push_back(where);
+  const std::string place = own_place_of(never_read);
+  return never_read.empty()
+             ? ""
+             : "each cp.async" + (place.empty() ? " of several lines" : " at " + place) +
+                   " filled all its bytes with zeros and read none: is its condition inverted? (zfill counts "
+                   "the bytes that become zero, PTX's source size those that are read)";
+}
+
+std::string stored_twice(const void* matrix, int columns) {
+  constexpr int kElementBytes = 2;
+  const Unobserved unobserved;
+  const bool is_known = work_taken.launches == 1 && work_taken.grid_order;
+  const auto* const twice = is_known ? work_taken.grid_order->stored_twice() : nullptr;
+  const auto row_of = [&](const std::byte* address) {
+    return static_cast<long long>((address - static_cast<const std::byte*>(matrix)) / kElementBytes /
+                                  columns);
+  };
+  if (!twice || twice->first < static_cast<const std::byte*>(matrix)) return "";
+  const auto& [x, y, z] = twice->block;
+  const char* const parts = twice->are_warpgroups ? "warpgroup" : "warp";
+  return print("%ss %u and %u of block (%u,%u,%u) both store elements of rows %lld to %lld of C", parts,
+               twice->parts[0], twice->parts[1], x, y, z, row_of(twice->first), row_of(twice->last)) +
+         print(" (%s): does %s %u begin too close to %s %u, in rows or in columns?", twice->place.c_str(),
+               parts, twice->parts[1], parts, twice->parts[0]);
+}
+
+/// ", of boxes of 16 rows and 64 columns", if all TMA stores have such; else empty.
+std::string sent_boxes() {
+  const auto& all = moved_tiles_taken.boxes;
+  const auto first = std::find_if(all.begin(), all.end(), [](const auto& box) { return !box.is_load; });
+  if (first == all.end()) return "";
+  const bool are_alike = std::all_of(first, all.end(), [&](const auto& box) {
+    return box.is_load || (box.rows == first->rows && box.columns == first->columns);
+  });
+  return are_alike ? print(", of boxes of %d rows and %d columns", first->rows, first->columns) : "";
+}
+
 std::string unsent_sums() {
   const Unobserved unobserved;
   const MovedTiles& moved = moved_tiles_taken;
@@ -123,7 +165,7 @@ std::string unsent_sums() {
            ": does each begin at the strip of its own warp?";
   return text + ", and only " + names_of_warps(senders) + (are_several(senders) ? " issue" : " issues") +
          " any" + at(moved.stored_at) +
-         (senders & ~moved.staging_warps ? ": do they send only a part of what is staged?"
+         (senders & ~moved.staging_warps ? sent_boxes() + ": do they send only a part of what is staged?"
                                          : ": must one thread of each warp send its strip?");
 }
 
@@ -176,6 +218,39 @@ bool find_writer(const void* address, unsigned (&block)[3]) {
 std::vector<WorkOfKernels::MovedBox> moved_boxes() {
   const bool are_known = work_taken.launches == 1 && !moved_tiles_taken.has_too_many_boxes;
   return are_known ? moved_tiles_taken.boxes : std::vector<WorkOfKernels::MovedBox>();
+}
+
+std::string exchanged_store(const void* matrix, int rows, int columns,
+                            const std::function<bool(int row, int column)>& is_unwritten) {
+  const Unobserved unobserved;
+  const std::vector<WorkOfKernels::MovedBox> boxes = moved_boxes();
+  const auto is_inside = [&](int row, int column) {
+    return row >= 0 && row < rows && column >= 0 && column < columns;
+  };
+  const WorkOfKernels::MovedBox* first = nullptr;
+  std::vector<bool> is_explained(static_cast<size_t>(rows) * static_cast<size_t>(columns));
+  for (const auto& box : boxes) {
+    // A box that begins inside has stored something, unlike what its thread meant.
+    if (box.is_load || box.matrix != matrix || is_inside(box.row, box.column) ||
+        !is_inside(box.column, box.row))
+      continue;
+    if (!first) first = &box;
+    for (int row = box.column; row < std::min(box.column + box.rows, rows); ++row)
+      for (int column = box.row; column < std::min(box.row + box.columns, columns); ++column)
+        is_explained[static_cast<size_t>(row) * static_cast<size_t>(columns) + static_cast<size_t>(column)] =
+            true;
+  }
+  if (!first) return "";
+  for (int row = 0; row < rows; ++row)
+    for (int column = 0; column < columns; ++column)
+      if (is_unwritten(row, column) && !is_explained[static_cast<size_t>(row) * static_cast<size_t>(columns) +
+                                                     static_cast<size_t>(column)])
+        return "";
+  const std::string place = own_place_of(moved_tiles_taken.stored_at);
+  return print(
+      "a TMA store%s begins at column %d and row %d, outside the matrix of %d columns and %d rows: are "
+      "column and row exchanged? tma_store takes the column first",
+      place.empty() ? "" : (" (" + place + ")").c_str(), first->column, first->row, columns, rows);
 }
 
 bool has_loaded_columns(const void* matrix, int columns) {
@@ -400,6 +475,9 @@ WorkOfKernels take_work_of_kernels() {
           unread_fills,
           left_array,
           unsent_sums,
+          zero_copies,
+          stored_twice,
+          exchanged_store,
           explain_block_of_launch,
           {is_one ? kernel.grid.x : 0, is_one ? kernel.grid.y : 0, is_one ? kernel.grid.z : 0},
           launched_at,

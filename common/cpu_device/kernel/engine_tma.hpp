@@ -60,7 +60,8 @@ struct TmaStoreWrite : PendingOperation {
 struct TmaStoreGroup {
   unsigned reading = 0, writing = 0;   ///< stores that have not done that yet
   double read_at = 0, written_at = 0;  ///< virtual time
-  Location where;                      ///< of its last store
+  Location where;                      ///< of its last store,
+  int row = -1, column = -1;           ///< and where its box begins, of a matrix
   Location committed_at;               ///< where it is closed,
   uint64_t waits_before_commit = 0;    ///< and how often the thread had waited for stores by then
   std::vector<AsyncOperation> race_operations;

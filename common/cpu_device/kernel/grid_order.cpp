@@ -94,6 +94,30 @@ std::string explain_boxes(const GridOrder::Place& one, const GridOrder::Place& o
   return text + fmt::format(": a box has {} rows and {} columns: {}", one.rows, one.columns, question);
 }
 
+/// A thread's box begins further from its last one than that is wide, or high; else empty.
+std::string ask_for_gap(const GridOrder::Place& place, const Uint3& block) {
+  const auto gap = [&](const char* side, int before, int extent) {
+    return fmt::format(
+        "the box that {} sends before this one begins at {} {} and has {} {}s: should this one begin at {} "
+        "{}?",
+        name(block), side, before, extent, side, side, before + extent);
+  };
+  if (place.row_before < 0 || place.column_before < 0) return "";
+  if (place.row == place.row_before && place.column > place.column_before + place.columns)
+    return gap("column", place.column_before, place.columns);
+  if (place.column == place.column_before && place.row > place.row_before + place.rows)
+    return gap("row", place.row_before, place.rows);
+  return "";
+}
+
+/// Boxes of two blocks.
+std::string question_of_boxes(const GridOrder::Place& first, const Uint3& block_of_first,
+                              const GridOrder::Place& second, const Uint3& block_of_second) {
+  std::string text = ask_for_gap(first, block_of_first);
+  if (text.empty()) text = ask_for_gap(second, block_of_second);
+  return text.empty() ? "do the tiles of two blocks overlap, or do both have one?" : text;
+}
+
 }  // namespace
 
 // --- the order -----------------------------------------------------------------------------------------
@@ -378,6 +402,7 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
           (is_ordered_in_cluster(races, who.thread, last) && !is_in_flight))
         return true;
       if (write && place.return_address && last.place.return_address == place.return_address) {
+        note_stored_twice(address, last, now);
         unordered_store_ = {address, {address, address + bytes}, [this, last, now, address, bytes] {
                               return describe_race_in_cluster(last, now, /*second_writes=*/true, address,
                                                               bytes);
@@ -420,6 +445,27 @@ std::string GridOrder::access(const RaceChecker& races, const Who& who, const st
     written_end_ = std::max(written_end_, address + bytes);
   }
   return wrong;
+}
+
+void GridOrder::note_stored_twice(const std::byte* address, const Write& first, const Write& second) {
+  constexpr unsigned kWarpgroup = 4 * kWarpLanes;
+  const unsigned one = first.who.rank, other = second.who.rank;
+  const Uint3 &block = first.who.block, &same = second.who.block;
+  const bool is_one_block = block.x == same.x && block.y == same.y && block.z == same.z;
+  if (first.is_load || !is_one_block || one / kWarpLanes == other / kWarpLanes) return;
+  const bool are_warpgroups = one / kWarpgroup != other / kWarpgroup;
+  const unsigned size = are_warpgroups ? kWarpgroup : kWarpLanes;
+  const unsigned lower = std::min(one, other) / size, upper = std::max(one, other) / size;
+  StoredTwice& noted = stored_twice_;
+  if (!noted.first)
+    noted = {address,        address,        block,
+             are_warpgroups, {lower, upper}, own_line({"", 0, second.place.return_address, nullptr}).place};
+  const bool are_the_same = noted.block.x == block.x && noted.block.y == block.y &&
+                            noted.block.z == block.z && noted.are_warpgroups == are_warpgroups &&
+                            noted.parts[0] == lower && noted.parts[1] == upper;
+  if (!are_the_same) return;
+  noted.first = std::min(noted.first, address);
+  noted.last = std::max(noted.last, address);
 }
 
 void GridOrder::note_guesses(const Who& who, const std::byte* object) {
@@ -536,10 +582,10 @@ std::string GridOrder::describe_race(const RaceChecker& races, const Write& firs
              first.place.call == second.place.call) {
     text += storing + " and " + coming +
             " store the same elements by the same line, and nothing orders the two" +
-            (second.place.is_box
-                 ? "\n  " + explain_boxes(first.place, second.place,
-                                          "do the tiles of two blocks overlap, or do both have one?")
-                 : ": " + explain_common_elements(first.who, second.who));
+            (second.place.is_box ? "\n  " + explain_boxes(first.place, second.place,
+                                                          question_of_boxes(first.place, first.who.block,
+                                                                            second.place, second.who.block))
+                                 : ": " + explain_common_elements(first.who, second.who));
   } else if (why.empty()) {
     const bool is_update = are_of_one_line(first.place.return_address, second.place.return_address);
     text += fmt::format(

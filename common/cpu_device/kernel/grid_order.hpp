@@ -48,6 +48,8 @@ class GridOrder {
     bool is_box = false;         ///< of TMA, that begins at this column and row of its tensor
     int column = 0, row = 0;
     int columns = 0, rows = 0;  ///< of the box
+    /// Where the box of the same thread's last store of the bulk group begins; -1: there is none.
+    int column_before = -1, row_before = -1;
     uint64_t group = 0,
              waited_for = 0;  ///< of a store: its bulk group, and how many its thread knows written
   };
@@ -90,6 +92,16 @@ class GridOrder {
   std::string suspicion() const;
   /// The block that has stored the byte last; false if none has.
   bool find_writer(const std::byte* address, Uint3& block) const;
+  /// What two warpgroups, or two warps of one, of a block have stored by the same line, in no order. Of the
+  /// first two that have.
+  struct StoredTwice {
+    const std::byte *first = nullptr, *last = nullptr;
+    Uint3 block;
+    bool are_warpgroups = false;
+    unsigned parts[2] = {};  ///< their numbers, the lower one first
+    std::string place;
+  };
+  const StoredTwice* stored_twice() const { return stored_twice_.first ? &stored_twice_ : nullptr; }
   /// The last store, if it changed what another thread of its cluster had stored without being ordered after
   /// that. Empty if it did not.
   std::string changed_by_last_store();
@@ -223,6 +235,7 @@ class GridOrder {
   Explanation explain_first(const Write& first, const Operation&) const;
   Explanation explain_second(const RaceChecker&, const Write& second, const Operation&) const;
   static std::string describe(const Write&);
+  void note_stored_twice(const std::byte* address, const Write& first, const Write& second);
   void note_guesses(const Who&, const std::byte* object);
   void suspect(std::string text, const Write& load, const std::byte* address);
   std::string describe_race(const RaceChecker&, const Write& first, const Write& second,
@@ -245,6 +258,7 @@ class GridOrder {
   std::vector<Place> places_{1};                             ///< of loads
   std::unordered_map<const void*, uint32_t> place_numbers_;  ///< by return address
   UnorderedStore unordered_store_;
+  StoredTwice stored_twice_;
   std::unordered_set<const void*> looked_at_;              ///< by atomic operations of this cluster
   std::map<const void*, std::vector<Write>> plain_loads_;  ///< of what atomic operations have changed
   std::vector<LastLoads> last_loads_;                      ///< by thread

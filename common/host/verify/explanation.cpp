@@ -54,6 +54,7 @@ class Explainer {
         shape_(reference.shape),
         is_exact_(is_exact),
         may_be_staged_(made_by.may_be_staged),
+        zero_copies_(made_by.zero_copies),
         multiplied_by_(made_by.multiplied_by),
         offsets_of_a_(made_by.offsets_of_a),
         offsets_of_b_(made_by.offsets_of_b),
@@ -259,7 +260,8 @@ class Explainer {
     const int first = range.first * kChunk, last = std::min(range.end * kChunk, shape_.k) - 1;
     if (range.first == 0 && range.end == chunks_) {
       return range.is_twice ? "C holds twice the product: all sums are counted twice, or were not cleared"
-                            : "C holds zeros: all products are missing";
+                            : "C holds zeros: all products are missing" +
+                                  (zero_copies_.empty() ? "" : ": " + zero_copies_);
     }
     std::string text = range.is_twice ? fmt::format("C has the products of k = {} to {} twice", first, last)
                                       : fmt::format("C lacks the products of k = {} to {}", first, last);
@@ -682,6 +684,24 @@ class Explainer {
                         "on: are row and column of B's first tile exchanged?";
         if (makes_wrong_ones) remake_ = nullptr;
       }
+    for (const int64_t side : {128, 64, 256, 32, 16})
+      for (const bool is_a : {true, false}) {
+        const bool makes_wrong_ones =
+            is_a ? makes_all(
+                       [=, this](const WrongElement& e, int64_t i) {
+                         return element(a_, e.row, e.column / side * side + i, m, k, k);
+                       },
+                       right_b())
+                 : makes_all(right_a(), [=, this](const WrongElement& e, int64_t i) {
+                     return element(b_, e.row / side * side + i, e.column, k, n, n);
+                   });
+        if (makes_wrong_ones && makes_all_of_c(remake_))
+          return is_a ? "a tile of C that begins at column c was computed with A from column c on, not from "
+                        "column 0: does A's first tile begin at k = 0?"
+                      : "a tile of C that begins at row r was computed with B from row r on, not from row 0: "
+                        "does B's first tile begin at k = 0?";
+        if (makes_wrong_ones) remake_ = nullptr;
+      }
     return "";
   }
 
@@ -1022,7 +1042,7 @@ class Explainer {
   const Reference& reference_;
   const Shape& shape_;
   const bool is_exact_, may_be_staged_;
-  const std::string multiplied_by_;
+  const std::string zero_copies_, multiplied_by_;
   const std::array<unsigned, 2> offsets_of_a_, offsets_of_b_;
   const char* const staged_or_ = may_be_staged_ ? "staged or " : "";
   const std::vector<__nv_bfloat16>&a_, &b_;
@@ -1596,7 +1616,8 @@ std::string explain_pitch_of_c(const WrongElements& wrong, const Reference& refe
   };
   const auto is_held = [&](int64_t at, int64_t pitch) {
     const int64_t row = at / pitch, column = at % pitch;
-    if (row >= m || column >= n) return wrong.is_unwritten(at);
+    // Whose store is bounded by M and N exchanged stores sums of rows or columns that lie outside.
+    if (row >= m || column >= n) return wrong.is_unwritten(at) || wrong.got(at, right_at(at)) == 0;
     return !wrong.is_unwritten(at) && wrong.got(at, right_at(at)) == right_at(row * n + column);
   };
   for (int64_t pitch = 8; pitch <= 2 * n; ++pitch) {

@@ -15,6 +15,7 @@ struct MadeBy {
   bool may_be_staged = true;    ///< they may have kept sums in shared memory
   bool loads_all_of_b = false;  ///< surely: all columns of B were read
   std::string staged_at = "";  ///< the only line at which sums were stored to shared memory; empty if unknown
+  std::string zero_copies = "";    ///< a sentence on a cp.async that has read nothing; empty if there is none
   std::string multiplied_by = "";  ///< "wgmma at gemm.cuh:35"; empty if it is not known that wgmma did
   /// Surely: several warpgroups of a block took A and B from the same places in shared memory, and from no
   /// others.

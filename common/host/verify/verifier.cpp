@@ -83,13 +83,26 @@ std::string Verifier::explain_launch(const WrongElements& wrong) const {
                          writer_of);
 }
 
+/// What stores have left out, where all else is right.
+std::string Verifier::explain_stores(const WrongElements& wrong) const {
+  std::string text =
+      work_.exchanged_store
+          ? work_.exchanged_store(
+                c_.data(), shape_.m, shape_.n,
+                [&](int row, int column) { return wrong.is_unwritten(int64_t{row} * shape_.n + column); })
+          : "";
+  if (text.empty() && work_.unsent_sums) text = work_.unsent_sums();
+  if (text.empty() && work_.stored_twice) text = work_.stored_twice(c_.data(), shape_.n);
+  return text;
+}
+
 /// An access that leaves the array which its line names, and missing blocks or threads, come before what else
 /// is seen.
 Explain Verifier::with_causes_in_launch(Explain explain) const {
   return [this, explain](const WrongElements& wrong) {
     std::string text = work_.left_array ? work_.left_array() : "";
     if (text.empty()) text = explain_launch(wrong);
-    if (text.empty() && work_.unsent_sums && wrong.are_all_unwritten()) text = work_.unsent_sums();
+    if (text.empty() && wrong.are_all_unwritten()) text = explain_stores(wrong);
     const std::string other = explain(wrong);
     return text + (text.empty() || other.empty() ? "" : "; ") + other;
   };
@@ -202,7 +215,10 @@ Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
     // Downloads of this many elements take less than a second.
     constexpr size_t kMaxElements = size_t{1} << 28;
     if (problem.a.size() + problem.b.size() > kMaxElements) return "";
-    MadeBy made_by{work_.stages, false, work_.staged_at ? work_.staged_at() : "",
+    MadeBy made_by{work_.stages,
+                   false,
+                   work_.staged_at ? work_.staged_at() : "",
+                   work_.zero_copies ? work_.zero_copies() : "",
                    work_.multiplied_by ? work_.multiplied_by() : "",
                    work_.warpgroups_share_operands && work_.warpgroups_share_operands()};
     if (work_.offsets_of_descriptors) {

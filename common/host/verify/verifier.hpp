@@ -51,6 +51,7 @@ class Verifier {
   /// Explains wrong elements of A · B, with the first B.
   Explain explain_product_of(const Problem& problem, bool is_exact);
   std::string explain_launch(const WrongElements&) const;
+  std::string explain_stores(const WrongElements&) const;
   Explain with_causes_in_launch(Explain) const;
   std::string explain_nan(const WrongElements& wrong) const;
   std::string unread_fills() const;

@@ -112,6 +112,7 @@ void copy_async(void* shared, const void* global, uint32_t bytes, uint32_t sourc
 
   note_global_access(thread, global, source_bytes, /*write=*/false, where);
   ++cluster.totals().async_copies;
+  cluster.moved_tiles().note_copy(where, source_bytes > 0);
   count_copy(thread, copy);
   if (VirtualClock* clock = cluster.clock()) {
     group.lands_at = std::max(group.lands_at, clock->copy_async(thread.number, source_bytes));

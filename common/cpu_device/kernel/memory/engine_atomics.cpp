@@ -133,6 +133,10 @@ void check_copy_in_grid(Thread& thread, const void* address, size_t bytes, bool 
     place.group =
         thread.forgotten_store_groups + (thread.store_groups.empty() ? 0 : thread.store_groups.size() - 1);
     place.waited_for = thread.written_store_groups_known;
+    if (write && !thread.store_groups.empty()) {
+      place.column_before = thread.store_groups.back().column;
+      place.row_before = thread.store_groups.back().row;
+    }
   }
   check_order_in_grid(thread, address, bytes, write, AccessKind::plain, place);
 }

@@ -63,6 +63,8 @@ void store_box(Thread& thread, const TmaBox& box, BulkReduction reduction, Eleme
   cluster.moved_tiles().note_box(*thread.block, thread, box, /*is_load=*/false);
   cluster.moved_tiles().note_store(where, thread.warp->index);
   count_box(thread, box, /*load=*/false, where, reduction != BulkReduction::none);
+  group.column = box.coordinates[0];
+  group.row = box.is_bulk ? -1 : box.coordinates[1];
   if (VirtualClock* clock = cluster.clock()) {
     const StoreTime time = clock->store_async(thread.number, store->box.bytes_inside());
     group.read_at = std::max(group.read_at, time.read);

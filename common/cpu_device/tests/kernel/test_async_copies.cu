@@ -375,6 +375,25 @@ TEST_CASE("a copy that cp.async cannot make is named") {
              ContainsSubstring("cp.async reaches over the end of the block's 1024 bytes of shared memory"));
 }
 
+TEST_CASE("a line whose cp.async never read their source is remembered") {
+  std::vector<std::byte> memory(100 * kTile);
+  const auto zero_copies = [&](auto source_bytes) {
+    (void)take_work_of_kernels();
+    run(kShape, {}, [&] {
+      auto* slot = reinterpret_cast<std::byte*>(ladder::shared_storage<Ring>().tiles) + threadIdx.x * 16;
+      copy_async(slot, memory.data() + threadIdx.x * 16, 16, source_bytes(), Location::current());
+      copy_commit(Location::current());
+      copy_wait(0, "wait", Location::current());
+    });
+    return take_work_of_kernels().zero_copies();
+  };
+  CHECK_THAT(
+      zero_copies([] { return 0; }),
+      ContainsSubstring("each cp.async at test_async_copies.cu:") &&
+          ContainsSubstring(" filled all its bytes with zeros and read none: is its condition inverted?"));
+  CHECK(zero_copies([] { return threadIdx.x ? 0 : 16; }) == "");
+}
+
 #ifndef CPU_DEVICE_ASAN  // whose words are others
 TEST_CASE("a copy from behind an allocation is named when it is issued, zero filling is not") {
   std::byte* memory = nullptr;

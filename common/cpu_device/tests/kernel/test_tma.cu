@@ -661,6 +661,33 @@ TEST_CASE("boxes are remembered in the order of a thread, with the block whose s
   CHECK(take_work_of_kernels().moved_boxes().empty());  // of which launch?
 }
 
+TEST_CASE("a TMA store that lies outside is asked whether its row and column are exchanged") {
+  Matrix matrix(100, kColumns);
+  const CUtensorMap map = matrix.map();
+  const auto said = [&](int column, int row, int unwritten_row) {
+    (void)take_work_of_kernels();
+    run(kShape, {}, [&] {
+      if (threadIdx.x) return;
+      auto& tile = ladder::shared_storage<Storage>().tile[0];
+      std::memset(static_cast<void*>(&tile), 0, sizeof tile);
+      ptx::fence_proxy_async();
+      ptx::tma_store(&map, &tile, column, row);
+      ptx::tma_store_commit();
+      ptx::tma_store_wait<0>();
+    });
+    return take_work_of_kernels().exchanged_store(matrix.elements.data(), matrix.rows, matrix.columns,
+                                                  [&](int i, int j) { return i == unwritten_row && j == 0; });
+  };
+  CHECK_THAT(
+      said(64, 0, 79),
+      ContainsSubstring("a TMA store (test_tma.cu:") &&
+          ContainsSubstring(") begins at column 64 and row 0, outside the matrix of 64 columns and 100 "
+                            "rows: are column and row exchanged? tma_store takes the column first"));
+  CHECK(said(64, 0, 80) == "");  // what else has left that out?
+  CHECK(said(0, 64, 0) == "");
+  CHECK(said(64, 64, 64) == "");
+}
+
 TEST_CASE("warps of which no TMA store reads what they have staged are remembered") {
   // Tile 0 is made of strips of four rows, one of each of four warps.
   Matrix matrix(kRows, kColumns);

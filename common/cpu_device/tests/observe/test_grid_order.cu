@@ -438,6 +438,33 @@ TEST_CASE("two boxes that overlap are told apart by their sizes") {
   CHECK(two_boxes(map, 0, 16) == "");
 }
 
+TEST_CASE("what two warps or warpgroups of a block have both stored is remembered") {
+  uint16_t* c = nullptr;
+  REQUIRE(cudaMalloc(reinterpret_cast<void**>(&c), 64 * 16 * sizeof *c) == cudaSuccess);
+  const auto said = [&](unsigned threads_of_a_part, unsigned rows_apart) {
+    Options options;
+    options.check_races = options.check_grid = true;
+    options.os_threads = 1;
+    set_options(options);
+    (void)take_work_of_kernels();
+    launch({"test", 1, 256, 1, 128}, [&] {
+      const unsigned part = threadIdx.x / threads_of_a_part, row = threadIdx.x % threads_of_a_part;
+      if (part < 2 && row < 8) c[(part * rows_apart + row) * 16] = 1;
+    });
+    return take_work_of_kernels().stored_twice(c, 16);
+  };
+  if (!instrumented()) return;
+  CHECK(said(128, 8) == "");
+  CHECK_THAT(said(128, 4),
+             ContainsSubstring("warpgroups 0 and 1 of block (0,0,0) both store elements of rows 4 to 7 of C "
+                               "(test_grid_order.cu:") &&
+                 ContainsSubstring("): does warpgroup 1 begin too close to warpgroup 0, in rows or in "
+                                   "columns?"));
+  CHECK_THAT(said(32, 6),
+             ContainsSubstring("warps 0 and 1 of block (0,0,0) both store elements of rows 6 to 7"));
+  CHECK(cudaFree(c) == cudaSuccess);
+}
+
 TEST_CASE("copies between two blocks that nothing orders are named") {
   std::vector<__nv_bfloat16> row(64);
   const CUtensorMap map = map_of(row.data(), 1, 64, 1, CU_TENSOR_MAP_SWIZZLE_NONE);
@@ -457,6 +484,28 @@ TEST_CASE("copies between two blocks that nothing orders are named") {
                             "block (0,0,0) warp 0 "
                             "lane 0 at observe/test_grid_order.cu:") &&
           ContainsSubstring("then  store by block (1,0,0)"));
+  // Block 1 begins where block 0 sends its second box, one box too far.
+  std::vector<__nv_bfloat16> wide(256);
+  const CUtensorMap boxes = map_of(wide.data(), 1, 256, 1, CU_TENSOR_MAP_SWIZZLE_NONE);
+  const auto send = [&](int column) {
+    ptx::tma_store(&boxes, &ladder::shared_storage<char[128]>(), column, 0);
+  };
+  const auto blame_of_second_box = [&](int apart, bool in_one_group) {
+    return blame({}, true, [&] {
+      if (threadIdx.x || blockIdx.x > 1) return;
+      send(2 * 64 * blockIdx.x);
+      if (!in_one_group) ptx::tma_store_commit();
+      send(2 * 64 * blockIdx.x + apart);
+      ptx::tma_store_commit();
+      ptx::tma_store_wait<0>();
+    });
+  };
+  const std::string too_far =
+      ": the box that block (0,0,0) sends before this one begins at column 0 and has 64 "
+      "columns: should this one begin at column 64?";
+  CHECK(blame_of_second_box(64, true) == "");
+  CHECK_THAT(blame_of_second_box(128, true), ContainsSubstring(too_far));
+  CHECK_THAT(blame_of_second_box(128, false), ContainsSubstring(": do the tiles of two blocks overlap"));
   void* memory = nullptr;  // within a block, only of what the device has allocated
   REQUIRE(cudaMalloc(&memory, 128) == cudaSuccess);
   const CUtensorMap shared_map =
