@@ -588,6 +588,19 @@ void wgmma(float* d, int columns, const uint32_t* a, uint64_t b, bool accumulate
   wgmma(what, sums, /*is_kept=*/false, where);
 }
 
+/// The sums of one product alone may need more registers than a setmaxnreg has left.
+static void check_room_for_sums(Thread& thread, unsigned sums, Location where) {
+  const Warp& warp = *thread.warp;
+  if (!warp.register_changes || sums <= warp.registers) return;
+  thread.cluster.fail(
+      thread,
+      print("wgmma: its sums take %u registers of each thread, which has %u since the setmaxnreg at ", sums,
+            warp.registers) +
+          own_place(warpgroup_of(thread).register_changes[warp.register_changes - 1].where) +
+          ": should this warpgroup ask for more?",
+      where);
+}
+
 /// Do the threads of a warpgroup ask for the same product? Each has registers of its own.
 static bool is_same_product(Wgmma one, const Wgmma& other) {
   std::copy(std::begin(other.a_registers), std::end(other.a_registers), one.a_registers);
@@ -606,7 +619,9 @@ void wgmma(const Wgmma& what, void* const* sums, bool is_kept, Location where) {
         with_few_threads(cluster.kernel(), "wgmma: the warpgroup of this thread has fewer than 128 threads"),
         where);
   }
-  Accumulator& accumulator = accumulator_at(thread, sums, what.columns / (what.half_sums ? 4 : 2));
+  const int count = what.columns / (what.half_sums ? 4 : 2);
+  check_room_for_sums(thread, static_cast<unsigned>(count), where);
+  Accumulator& accumulator = accumulator_at(thread, sums, count);
   if (!accumulator.in_flight) take(thread, accumulator, what, where);
   accumulator.asks_for_keep = !is_kept;
   accumulator.issued_at = where;

@@ -8,7 +8,10 @@
 #include "common/cpu_device/kernel/from_source/launch_bounds.hpp"
 #include "common/cpu_device/tests/kernel_test.hpp"
 #include "common/cuda/launch.cuh"
+#include "common/device/shared_storage.cuh"
+#include "common/ptx/fence.cuh"
 #include "common/ptx/registers.cuh"
+#include "common/ptx/wgmma.cuh"
 
 using namespace cpu_device;
 using namespace cpu_device::test;
@@ -161,6 +164,34 @@ TEST_CASE("blocks that share an SM share its registers: what __launch_bounds__ s
       "setmaxnreg.inc 232 can never be granted: the launch gave 80 registers to each of 384 threads, because "
       "__launch_bounds__ leaves room for 2 blocks on an SM";
   CHECK_THAT(failure_of(on_lines_of_its_own<Two>, 0), ContainsSubstring(words));
+}
+
+TEST_CASE("a product whose sums need more registers than a setmaxnreg has left is named with both lines") {
+  const auto multiply = [](auto change) {
+    for (int i = static_cast<int>(threadIdx.x); i < 2 * 64 * 64; i += 384)
+      ladder::shared_storage<uint16_t[2 * 64 * 64]>()[i] = 0;
+    ptx::fence_proxy_async();
+    __syncthreads();
+    change();
+    if (warpgroup() != 1) return;
+    const uint64_t zeros = ptx::matrix_descriptor(&ladder::shared_storage<char>(), 16, 1024);
+    float d[64];
+    ptx::wgmma_fence();
+    ptx::wgmma_m64n128k16<false>(d, zeros, zeros, false);
+    ptx::wgmma_commit_group();
+    ptx::wgmma_wait_group<0>();
+    ptx::keep_in_registers(d);
+  };
+  const Shape shape{.block = 384, .shared_bytes = 2 * 64 * 64 * 2};
+  for (const Schedule& schedule : fixed_schedules()) {
+    CHECK(failure(shape, schedule, [&] { multiply([] {}); }) == "");
+    CHECK(failure(shape, schedule, [&] { multiply([] { ptx::setmaxnreg_dec<64>(); }); }) == "");
+    CHECK_THAT(failure(shape, schedule, [&] { multiply([] { ptx::setmaxnreg_dec<56>(); }); }),
+               ContainsSubstring(
+                   "wgmma: its sums take 64 registers of each thread, which has 56 since the setmaxnreg "
+                   "at test_registers.cu:") &&
+                   ContainsSubstring(": should this warpgroup ask for more?"));
+  }
 }
 
 TEST_CASE("of kernels from one template the most generous bounds count, as nobody knows which is which") {
