@@ -430,8 +430,27 @@ OperationPointer StreamEngine::first_host_function() const {
   return nullptr;
 }
 
+/// Any that comes after no other may be the next one: the schedule chooses.
+OperationPointer StreamEngine::choose_host_function() {
+  std::vector<OperationPointer> next;
+  for (const auto& [id, operation] : pending_) {
+    if (!operation->is_host_function) continue;
+    const auto is_first = [&](const OperationPointer& one) { return !one->is_before(*operation); };
+    if (std::all_of(next.begin(), next.end(), is_first)) next.push_back(operation);
+  }
+  if (next.empty()) return nullptr;
+  switch (options().schedule.landing) {
+    case Landing::eager:
+      return next.front();
+    case Landing::late:
+      return next.back();
+    default:
+      return next[random_.below(next.size())];
+  }
+}
+
 void StreamEngine::run_next_host_function(const std::string& signal) {
-  if (const OperationPointer next = first_host_function()) {
+  if (const OperationPointer next = choose_host_function()) {
     run_until_done(next);
     return;
   }

@@ -92,6 +92,7 @@ class StreamEngine {
   void run_next_host_function(const std::string& signal);
   /// Of those that are queued; null if none is.
   OperationPointer first_host_function() const;
+  OperationPointer choose_host_function();
   /// While a kernel waits for somebody else: runs something that may run beside it.
   /// @return false if nothing may
   bool run_beside_kernel();

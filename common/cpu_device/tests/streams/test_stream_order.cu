@@ -318,6 +318,30 @@ TEST_CASE("a wait for an event that was recorded in the same stream is named, an
 
 namespace {
 
+/// The host writes the source of the first stream's upload again, told by whichever of two streams is first.
+void refill_when_either_has_told() {
+  Stream streams[2];
+  DeviceInts memory[2];
+  PinnedInts inputs[2] = {PinnedInts(1), PinnedInts(1)};
+  struct Told {
+    ladder::HostSignal signal{"the end of a batch"};
+    int batches = 0;
+  } told;
+  for (int i = 0; i < 2; ++i) {
+    CUDA_CHECK(cudaMemcpyAsync(memory[i].data, inputs[i].data, kBytes, cudaMemcpyHostToDevice, streams[i]));
+    CUDA_CHECK(cudaLaunchHostFunc(
+        streams[i],
+        [](void* data) {
+          auto& what = *static_cast<Told*>(data);
+          what.signal.update([&] { ++what.batches; });
+        },
+        &told));
+  }
+  told.signal.wait([&] { return told.batches > 0; }, [] {}, std::chrono::seconds(1));
+  inputs[0].fill(2);
+  CUDA_CHECK(cudaDeviceSynchronize());
+}
+
 /// The host writes the source of an upload again as soon as a host function of another stream has told it to.
 void refill_when_told(bool record_copies, bool record_first, bool waits = true) {
   Stream copies, tells;
@@ -348,6 +372,14 @@ void refill_when_told(bool record_copies, bool record_first, bool waits = true) 
 }
 
 }  // namespace
+
+TEST_CASE("of host functions that are not in order, the last one may be what the host waits for") {
+  use({Order::round_robin, Landing::late});
+  CHECK_THAT(blame(refill_when_either_has_told),
+             ContainsSubstring("the source of the upload on stream 1 has changed since it was queued"));
+  use({Order::round_robin, Landing::eager});
+  CHECK(blame(refill_when_either_has_told) == "");
+}
 
 TEST_CASE("of a source that has changed, the wait that did not hold back the host function is named") {
   use({Order::round_robin, Landing::late});
