@@ -115,6 +115,38 @@ std::string bytes_kept_by_other_blocks(const WaitGraph& graph, const Mbarrier& b
          " multicast these to this block, too?";
 }
 
+/// "the multicasts of block (0,0,0) at gemm.cuh:66, with the mask 0b10, leave out their own block: ...": in
+/// other blocks they fill what no load for this block fills.
+std::string bytes_of_multicasts_without(const WaitGraph& graph, const Mbarrier& barrier) {
+  const std::vector<LoadOfPhase> own = loads_of_phase(barrier, barrier.phase);
+  if (own.empty() && !with_bytes(barrier.arrivals, true).empty()) return "";
+  for (const Block* block : graph.blocks()) {
+    const Mbarrier* const other = block == barrier.block ? nullptr : counterpart_in(*block, barrier);
+    if (!other) continue;
+    int64_t bytes = 0;
+    std::set<std::string> places;
+    std::set<uint32_t> masks;
+    std::vector<const Block*> senders;
+    for (const LoadOfPhase& one : loads_of_phase(*other, barrier.phase)) {
+      if (!one.load.mask || one.load.mask >> barrier.block->ids.rank_in_cluster & 1) continue;
+      if (std::any_of(own.begin(), own.end(), [&](const auto& mine) { return overlap(mine, one); })) continue;
+      bytes += one.load.bytes;
+      places.insert(own_place(one.load.where));
+      masks.insert(one.load.mask);
+      if (std::find(senders.begin(), senders.end(), one.issuer->block) == senders.end())
+        senders.push_back(one.issuer->block);
+    }
+    if (bytes != barrier.missing_bytes || places.size() != 1 || masks.size() != 1) continue;
+    // Other blocks may share tiles that this one has no part in.
+    if (std::find(senders.begin(), senders.end(), barrier.block) == senders.end()) continue;
+    return "the multicasts of" + ranges_of_blocks(senders) + " at " + *places.begin() + ", with the mask " +
+           binary(*masks.begin(), *block) + ", leave out " +
+           (senders.size() > 1 ? describe(*barrier.block) : std::string("their own block")) +
+           ": they bring as many bytes as are missing";
+  }
+  return "";
+}
+
 /// As many bytes as are missing have come at another barrier that did not expect them.
 std::string bytes_elsewhere(const WaitGraph& graph, const Mbarrier& barrier) {
   if (barrier.missing_bytes <= 0) return "";
@@ -125,7 +157,8 @@ std::string bytes_elsewhere(const WaitGraph& graph, const Mbarrier& barrier) {
              name_of(*other) + ", unexpected, of" + list(with_bytes(other->arrivals, true)) +
              ": is that the wrong barrier?";
   if (const std::string sent = bytes_in_other_blocks(graph, barrier); !sent.empty()) return sent;
-  return bytes_kept_by_other_blocks(graph, barrier);
+  if (const std::string kept = bytes_kept_by_other_blocks(graph, barrier); !kept.empty()) return kept;
+  return bytes_of_multicasts_without(graph, barrier);
 }
 
 /// In each block of a cluster somebody waits for the first bytes, and nobody has sent any.

@@ -690,6 +690,32 @@ TEST_CASE("halves that each of four blocks keeps for itself are told to the othe
     }
 }
 
+TEST_CASE("multicasts that leave out the block which lacks their bytes are named with their mask") {
+  Box box;
+  const CUtensorMap map = map_of(box.elements.data(), kRows, kColumns, kRows / 2, CU_TENSOR_MAP_SWIZZLE_NONE);
+  for (const bool to_other : {false, true})
+    for (const Schedule& schedule : all_schedules()) {
+      const std::string text = failure(cluster_of(4), schedule, [&] {  // pairs share a tile
+        Storage& shared = prepare();
+        const unsigned rank = ptx::cluster_block_rank(), row = rank % 2 * kRows / 2;
+        if (threadIdx.x == 0) {
+          ptx::mbarrier_arrive_expect_bytes(&shared.full, kTileBytes);
+          ptx::tma_load_multicast(reinterpret_cast<__nv_bfloat16*>(&shared.tile) + row * kColumns, &map, 0,
+                                  static_cast<int>(row), &shared.full,
+                                  static_cast<uint16_t>(to_other ? 1 << (rank ^ 1) : 0b10 << (rank & 2)));
+          ptx::mbarrier_wait(&shared.full, 0);
+        }
+        ptx::cluster_sync();
+      });
+      CHECK_THAT(text,
+                 ContainsSubstring(to_other ? "; the multicasts of block (0,0,0) at test_cluster.cu:"
+                                            : "; the multicasts of blocks (0,0,0), (1,0,0) at ") &&
+                     ContainsSubstring(to_other ? ", with the mask 0b0010, leave out their own block: "
+                                                : ", with the mask 0b0010, leave out block (0,0,0): ") &&
+                     ContainsSubstring(": they bring as many bytes as are missing\n"));
+    }
+}
+
 TEST_CASE("bytes that no block has loaded are not called those of another") {
   const Box box;
   for (const Schedule& schedule : all_schedules()) {
