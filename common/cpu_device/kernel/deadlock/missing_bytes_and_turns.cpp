@@ -158,7 +158,8 @@ std::string bytes_elsewhere(const WaitGraph& graph, const Mbarrier& barrier) {
              ": is that the wrong barrier?";
   if (const std::string sent = bytes_in_other_blocks(graph, barrier); !sent.empty()) return sent;
   if (const std::string kept = bytes_kept_by_other_blocks(graph, barrier); !kept.empty()) return kept;
-  return bytes_of_multicasts_without(graph, barrier);
+  if (const std::string sent = bytes_of_multicasts_without(graph, barrier); !sent.empty()) return sent;
+  return explain_unfilled(loads_of_phase(barrier, barrier.phase), barrier.missing_bytes);
 }
 
 /// In each block of a cluster somebody waits for the first bytes, and nobody has sent any.

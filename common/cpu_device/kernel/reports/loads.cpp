@@ -75,6 +75,45 @@ bool fill_arrays(const std::vector<LoadOfPhase>& loads) {
   });
 }
 
+std::string explain_unfilled(const std::vector<LoadOfPhase>& loads, int64_t missing) {
+  const Unobserved unobserved;
+  for (const LoadOfPhase& first : loads) {
+    SharedLayout& layout = first.issuer->cluster.layout();
+    const size_t all = first.load.barrier->block->shared.bytes();
+    // Of "smem.b[0].panels[1]" all panels; of "smem.b[0]" this slot alone.
+    const auto tile_at = [&](size_t offset) {
+      const std::string name = without_row(layout.name_of(offset));
+      const size_t last = name.rfind('[');
+      return last == name.find('[') ? name : name.substr(0, last);
+    };
+    const std::string tile = tile_at(first.load.offset);
+    if (tile.empty()) return "";
+    auto [begin, end] = array_around(layout, all, first.load.offset);
+    while (end < all && tile_at(end) == tile) end = array_around(layout, all, end).second;
+    while (begin && tile_at(begin - 1) == tile) begin = array_around(layout, all, begin - 1).first;
+    size_t filled = 0, count = 0;
+    const auto is_of_tile = [&, begin = begin, end = end](const LoadOfPhase& one) {
+      return one.load.offset >= begin && one.load.offset < end;
+    };
+    for (const LoadOfPhase& one : loads) {
+      if (!is_of_tile(one)) continue;
+      const bool is_alone = std::none_of(loads.begin(), loads.end(), [&](const LoadOfPhase& other) {
+        return &other != &one && overlap(one, other);
+      });
+      if (one.load.mask || !(one.load.where == first.load.where) || !is_alone) return "";
+      filled += one.load.bytes;
+      ++count;
+    }
+    if (end - begin != filled + static_cast<size_t>(missing)) continue;
+    return std::string(count > 1 ? "the loads at " : "the load at ") + own_place(first.load.where) +
+           (count > 1 ? " fill " : " fills ") +
+           print("%zu of the %zu bytes of %s; the rest is as many bytes as are missing: ", filled,
+                 end - begin, tile.c_str()) +
+           "is a load missing, or its box too small?";
+  }
+  return "";
+}
+
 std::string explain_same_place(const std::vector<LoadOfPhase>& loads) {
   const auto describe_load = [](const LoadOfPhase& one) {
     const Block& block = *one.issuer->block;

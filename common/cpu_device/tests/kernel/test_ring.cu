@@ -629,6 +629,40 @@ TEST_CASE("a first write to a piece is not said to be another one, where a store
                                "for the next arrival?\n") &&
                  !ContainsSubstring("writes again"));
 }
+TEST_CASE("where loads leave a part of their tile empty, as large as what is missing, the tile is named") {
+  if (!instrumented()) return;
+  struct Wide {
+    ladder::SwizzledTile<kTile, 2 * kTile> b[2];
+    Tile a[2];
+    ptx::Mbarrier full[2];
+  };
+  std::vector<__nv_bfloat16> input(2 * kTile * kTile);
+  const CUtensorMap whole = map_of(input.data(), kTile, 2 * kTile, kTile);
+  const CUtensorMap half = map_of(input.data(), kTile, 2 * kTile, kTile / 2);
+  // Of b the first panel is left out, or the rows of a; or all are loaded, and more bytes expected.
+  const auto load = [&](bool all_panels, bool all_rows, uint32_t more) {
+    return failure({.block = 64, .shared_bytes = sizeof(Wide)}, {}, [&] {
+      auto& smem = ladder::shared_storage<Wide>();
+      if (threadIdx.x == 0) {
+        ptx::mbarrier_init(&smem.full[0], 1);
+        ptx::fence_mbarrier_init();
+        ptx::mbarrier_arrive_expect_bytes(&smem.full[0], sizeof smem.b[0] + sizeof smem.a[0] + more);
+        ptx::tma_load(&smem.a[0], all_rows ? &whole : &half, 0, 0, &smem.full[0]);
+        for (int panel = all_panels ? 0 : 1; panel < smem.b[0].kPanels; ++panel)
+          ptx::tma_load(&smem.b[0].panels[panel], &whole, panel * kTile, 0, &smem.full[0]);
+      }
+      __syncthreads();
+      ptx::mbarrier_wait(&smem.full[0], 0);
+    });
+  };
+  CHECK(load(true, true, 0) == "");
+  CHECK_THAT(load(true, true, 8192), ContainsSubstring(", and these came: "));
+  CHECK_THAT(load(false, true, 0),
+             ContainsSubstring("24576 bytes were expected (test_ring.cu:") &&
+                 ContainsSubstring("fills 8192 of the 16384 bytes of smem.b[0].panels; the rest is as many "
+                                   "bytes as are missing: is a load missing, or its box too small?\n"));
+  CHECK_THAT(load(true, false, 0), ContainsSubstring("fills 4096 of the 8192 bytes of smem.a[0]"));
+}
 TEST_CASE("stores that are never committed are named") {
   check_race(with(Mistake::storer_does_not_commit),
              {"exits with TMA stores that were never committed", "TMA store (a read) issued by"});
