@@ -444,6 +444,28 @@ std::string steps_of_exited(const WaitGraph& graph, const Mbarrier& barrier,
          " too many?";
 }
 
+/// "; warp 4 lane 0, which arrived at other slots (gemm.cuh:68), has exited: ...": of a slot that nobody has
+/// ever filled, where all who filled others have exited.
+std::string filled_too_few(const WaitGraph& graph, const Mbarrier& barrier) {
+  const Mbarrier* const other = other_end(barrier);
+  if (!other || !barrier.is_full) return "";
+  std::vector<const Thread*> those;
+  std::string where;
+  for (const Thread* thread : graph.threads())
+    for (const Mbarrier* slot : siblings_of(barrier)) {
+      if (!has_ever_arrived(*slot, *thread)) continue;
+      const uint64_t steps = arrivals_in_ring(barrier, *thread);
+      if (!thread->done || thread->block != barrier.block || waits_in_ring(*other, *thread) != steps)
+        return "";
+      if (those.empty() || those.back() != thread) those.push_back(thread);
+      if (where.empty()) where = place_of_arrival(*slot, *thread);
+    }
+  if (those.empty()) return "";
+  const std::string who = names_of(those), steps = steps_of_exited(graph, barrier, those);
+  return "; " + who + ", which arrived at other slots" + where +
+         (are_several(who) ? ", have exited" : ", has exited") + steps;
+}
+
 }  // namespace
 
 std::string why_of_arrivals(const WaitGraph& graph, const Mbarrier& barrier) {
@@ -471,7 +493,7 @@ std::string why_of_arrivals(const WaitGraph& graph, const Mbarrier& barrier) {
     if (barrier.times_arrived.empty()) {
       for (const std::string& cause :
            {held_by_those_who_wait(graph, barrier), arrived_at_one_slot(graph, barrier),
-            arrived_in_other_blocks(graph, barrier)})
+            arrived_in_other_blocks(graph, barrier), filled_too_few(graph, barrier)})
         if (!cause.empty()) return text + cause;
       text += first_wait_of_each_block(graph, barrier) + bytes_behind_first_wait(graph) +
               arrivals_elsewhere(graph, barrier);
