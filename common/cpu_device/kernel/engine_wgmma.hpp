@@ -21,6 +21,7 @@ struct Thread;
 struct IdleWait {
   Location where;
   unsigned groups_left = 0;
+  uint64_t issued = 0;  ///< products, by then
 };
 
 /// The accumulator registers of one thread, known by their address. While operations on them are in flight
@@ -37,7 +38,7 @@ struct Accumulator {
   Location delivered_at;
   uint64_t delivered_with = 0;  ///< the number of operations that its wait covered; 0: none yet
   bool asks_for_keep = true;    ///< see keep_in_registers
-  IdleWait idle_wait;           ///< the last one before its delivery
+  IdleWait idle_wait;           ///< the last one between its last operation and its delivery
   uint32_t value[128];          ///< floats, or pairs of fp16
 
   std::byte* at(int i) const {

@@ -336,6 +336,13 @@ Accumulator& accumulator_at(Thread& thread, void* const* registers, int count) {
 
 std::atomic<bool> asks_for_keep = true;
 
+/// "; before it the wgmma_wait_group<1> at gemm.cuh:66 ended none: ...", or nothing.
+std::string explain_idle_wait(const IdleWait& idle) {
+  if (!idle.where.line) return "";
+  return print("; before it the wgmma_wait_group<%u> at ", idle.groups_left) + place_and_caller(idle.where) +
+         " ended none: does it leave too many groups in flight?";
+}
+
 /// Sums that nobody adds to any more are read by ordinary code, which a compiler may move. `where` is the end
 /// of the time in which they can be read.
 void check_kept(Thread& thread, const Accumulator& accumulator, Location where) {
@@ -348,12 +355,7 @@ void check_kept(Thread& thread, const Accumulator& accumulator, Location where) 
                other.delivered_with == accumulator.delivered_with;
       });
   const std::string place = place_and_caller(accumulator.delivered_at);
-  const IdleWait& idle = accumulator.idle_wait;
-  const std::string before = idle.where.line
-                                 ? print("; before it the wgmma_wait_group<%u> at ", idle.groups_left) +
-                                       place_and_caller(idle.where) +
-                                       " ended none: does it leave too many groups in flight?"
-                                 : "";
+  const std::string before = explain_idle_wait(accumulator.idle_wait);
   thread.cluster.fail(
       thread,
       other_is_kept
@@ -498,7 +500,7 @@ void deliver(Thread& thread, Accumulator& accumulator, Location where) {
                           print("wgmma: accumulator register %d was written while the product at ", i) +
                               place_and_caller(accumulator.issued_at) +
                               " was in flight: the sums belong to the tensor cores until the wait at " +
-                              place_and_caller(where),
+                              place_and_caller(where) + explain_idle_wait(accumulator.idle_wait),
                           where);
     }
   }
@@ -734,7 +736,8 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
     thread.wgmma_groups_left = in_flight;
   }
   if (thread.wgmma_committed_groups <= in_flight) {
-    if (!thread.wgmma_not_waited_for.empty()) thread.idle_wgmma_wait = {where, in_flight};
+    if (!thread.wgmma_not_waited_for.empty())
+      thread.idle_wgmma_wait = {where, in_flight, thread.wgmma_issued};
     return;
   }
   const uint64_t needed = thread.wgmma_committed_groups - in_flight;
@@ -754,18 +757,18 @@ void wgmma_wait_group(unsigned in_flight, Location where) {
     if (group.race_operation.started()) races->acquire(thread.number, group.race_operation);
   }
   if (VirtualClock* clock = cluster.clock()) clock->wait_until(thread.number, group.done_at, "wgmma");
-  const IdleWait idle_wait = std::exchange(thread.idle_wgmma_wait, {});
+  const IdleWait last_idle_wait = std::exchange(thread.idle_wgmma_wait, {});
   if (thread.wgmma_waited_for >= group.end && !thread.wgmma_not_waited_for.empty())
-    thread.idle_wgmma_wait = {where, in_flight};
+    thread.idle_wgmma_wait = {where, in_flight, thread.wgmma_issued};
   for (; thread.wgmma_waited_for < group.end; ++thread.wgmma_waited_for) {
     Accumulator& accumulator = *thread.wgmma_not_waited_for.front();
     thread.wgmma_not_waited_for.pop_front();
     check_a_untouched(thread, thread.wgmma_registers_of_a.front(), where);
     thread.wgmma_registers_of_a.pop_front();
     if (--accumulator.in_flight) continue;
+    accumulator.idle_wait = thread.wgmma_waited_for < last_idle_wait.issued ? last_idle_wait : IdleWait{};
     deliver(thread, accumulator, where);
     accumulator.delivered_with = group.end;
-    accumulator.idle_wait = idle_wait;
   }
 }
 

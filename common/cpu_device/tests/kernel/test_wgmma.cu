@@ -568,6 +568,31 @@ TEST_CASE("writing an accumulator in flight is named") {
   }
 }
 
+TEST_CASE("where sums are written in flight behind a wait that ended no product, this wait is named") {
+  const Shape shape{.block = 128, .shared_bytes = 8192};
+  enum class Idle { none, before_the_product, behind_it };
+  for (const Schedule& schedule : fixed_schedules())
+    for (const Idle idle : {Idle::none, Idle::before_the_product, Idle::behind_it}) {
+      const std::string text = failure(shape, schedule, [=] {
+        float first[32] = {}, second[32] = {};
+        const uint64_t tile = ptx::matrix_descriptor(&ladder::shared_storage<char[8192]>(), 16, 1024);
+        ptx::wgmma_fence();
+        ptx::wgmma_m64n64k16<false>(first, tile, tile, false);
+        ptx::wgmma_commit_group();
+        if (idle == Idle::before_the_product) ptx::wgmma_wait_group<1>();
+        ptx::wgmma_m64n64k16<false>(second, tile, tile, false);
+        ptx::wgmma_commit_group();
+        if (idle == Idle::behind_it) ptx::wgmma_wait_group<2>();
+        second[0] = 1;
+        ptx::wgmma_wait_group<0>();
+        ptx::keep_in_registers(first);
+      });
+      CHECK_THAT(text, ContainsSubstring("the sums belong to the tensor cores until the wait at test_wgmma"));
+      CHECK((idle == Idle::behind_it) ==
+            ContainsSubstring("; before it the wgmma_wait_group<2> at test_wgmma.cu:").match(text));
+    }
+}
+
 /// It stands at the end of this file, which a directive there calls another one.
 [[gnu::always_inline]] inline void start_in_other_file(float (&d)[32], uint64_t tile);
 
