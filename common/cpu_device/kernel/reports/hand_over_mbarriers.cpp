@@ -268,7 +268,9 @@ std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader, uin
   const Unobserved unobserved;
   const Mbarrier& barrier = *seen.barrier;
   const auto* kept = arrivals_of(seen);
-  if (!kept || !other_end(barrier) || barrier.is_full) return "";
+  // At a barrier that is no end of a slot they may say anything, unless the reader comes there, too.
+  const bool is_of_ring = other_end(barrier);
+  if (!kept || (is_of_ring ? barrier.is_full : !has_warp_arrived(barrier, *reader.warp))) return "";
   const std::vector<Mbarrier::Arrival> arrivals = with_bytes(*kept, false);
   bool block_came = false, receiver_came = false;
   for (const Mbarrier::Arrival& one : arrivals) {
@@ -279,9 +281,9 @@ std::string explain_unneeded(const Thread::Seen& seen, const Thread& reader, uin
   if (arrivals.empty()) return "";
   std::string why;
   for (const Mbarrier::Arrival& one : arrivals)
-    if (why.empty()) why = explain_unread_release(barrier, *one.thread);
-  if (why.empty()) why = explain_strangers(barrier, arrivals);
-  if (why.empty()) why = explain_two_readers(seen, reader, arrivals);
+    if (is_of_ring && why.empty()) why = explain_unread_release(barrier, *one.thread);
+  if (is_of_ring && why.empty()) why = explain_strangers(barrier, arrivals);
+  if (is_of_ring && why.empty()) why = explain_two_readers(seen, reader, arrivals);
   if (why.empty() && mask && !receiver_came)
     why =
         "; the multicast goes to none of these blocks: does its mask name wrong ones, or should these "

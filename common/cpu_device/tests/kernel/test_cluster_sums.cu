@@ -197,6 +197,53 @@ TEST_CASE("a count of empty that leaves out readers is named") {
   is_said(Mistake::empty_counts_a_warp,
           ", which reads, is not among them: should it arrive, too, and the count include it?\n");
 }
+TEST_CASE("a count that leaves out one of two blocks which read is named with this block") {
+  if (!instrumented()) return;
+  struct Inbox {
+    float4 pieces[2][32];
+    ptx::Mbarrier full, others_empty;
+  };
+  const auto exchange = [](unsigned count) {  // each of three blocks sends to the two others, twice
+    auto& smem = ladder::shared_storage<Inbox>();
+    const unsigned me = ptx::cluster_block_rank(), lane = threadIdx.x;
+    if (lane == 0) {
+      ptx::mbarrier_init(&smem.full, 1);
+      ptx::mbarrier_init(&smem.others_empty, count);
+      ptx::fence_mbarrier_init();
+    }
+    ptx::cluster_sync();
+    for (uint32_t parity : {0u, 1u}) {
+      if (lane == 0) ptx::mbarrier_arrive_expect_bytes(&smem.full, sizeof smem.pieces);
+      ptx::mbarrier_wait_cluster(&smem.others_empty, parity ^ 1);
+      for (unsigned to = 0; to < 3; ++to)
+        if (to != me)
+          ptx::store_async(&smem.pieces[me < to ? me : me - 1][lane], to, make_float4(1, 1, 1, 1),
+                           &smem.full);
+      ptx::mbarrier_wait_cluster(&smem.full, parity);
+      volatile float sum = smem.pieces[0][lane].x + smem.pieces[1][lane].x;
+      static_cast<void>(sum);
+      __syncwarp();
+      if (lane < 3 && lane != me) ptx::mbarrier_arrive_remote_release(&smem.others_empty, lane);
+    }
+    ptx::cluster_sync();
+  };
+  const Shape shape{.block = 32, .shared_bytes = sizeof(Inbox), .grid = 3, .cluster = 3};
+  const auto run = [&](unsigned count) {
+    return [&shape, &exchange, count](const Schedule& schedule) {
+      return failure(shape, schedule, [&] { exchange(count); });
+    };
+  };
+  const auto is_clean = [](const std::string& text) { return text.empty(); };
+  const std::vector<std::string> right = blames(run(2), true), wrong = blames(run(1), true);
+  CHECK(std::all_of(right.begin(), right.end(), is_clean));
+  for (const std::string& text : wrong) UNSCOPED_INFO(text);
+  CHECK(std::any_of(wrong.begin(), wrong.end(), [](const std::string& text) {
+    return text.find(
+               " waited last for others_empty, whose phase 0 had ended without an arrival of block (") !=
+               text.npos &&
+           text.find(", which reads: its count is 1 (test_cluster_sums.cu:") != text.npos;
+  }));
+}
 TEST_CASE("where another block ends the next phase, its arrivals are asked for beside the count") {
   const auto expect_twice = [](bool from_other_block) {
     auto& smem = ladder::shared_storage<Storage>();
