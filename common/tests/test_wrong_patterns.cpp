@@ -1399,7 +1399,9 @@ TEST_CASE("Tiles that no block wrote are told with the grid that the launch gave
                  ContainsSubstring("7 x 3: is a number of tiles rounded down?"));
   // How high tiles are is not known where C ends within the first.
   CHECK_THAT(said_of_grid(1, 7, {40, 200, 1}, normal),
-             ContainsSubstring("(C has 1 row and 7 columns of tiles as blocks wrote, of 32 columns)"));
+             ContainsSubstring("(C has 1 row and 7 columns of tiles as blocks wrote, of 32 columns): the "
+                               "launch at mine.cu:7 gives a grid of 1 x 7 blocks, and only the first of them "
+                               "wrote a tile of C: are x and y exchanged, here or in the kernel?"));
   CHECK_THAT(said_of_grid(5, 3, shape, normal), ContainsSubstring("tile columns 5 to 6 (C has") &&
                                                     ContainsSubstring("C needs 7 x 3") &&
                                                     !ContainsSubstring("rounded"));

@@ -139,14 +139,14 @@ std::string what_is_missing(const Mbarrier& barrier) {
 }
 
 /// Is a late look of their block, which early_wait() names, why they wait here? Yes if it was one of them; or
-/// if the other reason asks for no mistake, and who looked late has come no further.
-bool is_due_to_late_look(const std::vector<const Thread*>& waiting, const std::string& other_reason) {
+/// if the other reason names no mistake, and who looked late has come no further.
+bool is_due_to_late_look(const std::vector<const Thread*>& waiting, const Reason& other_reason) {
   const Block& block = *waiting.front()->block;
   if (!explain_wrong_wait(block, nullptr).empty()) return false;
   for (const auto& barrier : block.mbarriers)  // the first, which is named
     if (const Thread* const late = barrier->late_look.thread)
       return std::find(waiting.begin(), waiting.end(), late) != waiting.end() ||
-             (!late->done && other_reason.find('?') == other_reason.npos);
+             (!late->done && !other_reason.names_mistake);
   return false;
 }
 
@@ -156,12 +156,14 @@ std::string early_wait(const WaitGraph& graph, const char* before) {
   return text.empty() ? text : before + text;
 }
 
-std::string why_of_phase(const WaitGraph& graph, const Mbarrier& barrier) {
-  if (!barrier.pending) return why_of_bytes(graph, barrier);
+Reason why_of_phase(const WaitGraph& graph, const Mbarrier& barrier) {
+  constexpr bool kNamesMistake = true;
+  if (!barrier.pending) return {why_of_bytes(graph, barrier), kNamesMistake};
   if (const Thread* const late = graph.late_at(*graph.root(), barrier))
     return why_of_missed(graph, barrier, *late);
-  if (graph.waits_for_new_slot(*graph.root(), barrier)) return why_of_new_slot(graph, barrier);
-  if (graph.served()) return why_of_turn(graph, barrier);
+  if (graph.waits_for_new_slot(*graph.root(), barrier))
+    return {why_of_new_slot(graph, barrier), kNamesMistake};
+  if (graph.served()) return {why_of_turn(graph, barrier), kNamesMistake};
   return why_of_arrivals(graph, barrier);
 }
 
@@ -300,11 +302,11 @@ std::string describe_root(const WaitGraph& graph) {
   const std::string begin = who_waits_where(waiting);
   if (is_at_mbarrier(first)) {
     const Mbarrier& barrier = mbarrier_of(first);
-    const std::string why = why_of_phase(graph, barrier);
+    const Reason why = why_of_phase(graph, barrier);
     const bool comes_first = is_due_to_late_look(waiting, why);
     return begin + " for " + name_of(barrier) +
            print(", phase %llu: ", static_cast<unsigned long long>(barrier.phase)) +
-           what_is_missing(barrier) + (comes_first ? early_wait(graph, "\n  ") : "") + "\n  " + why +
+           what_is_missing(barrier) + (comes_first ? early_wait(graph, "\n  ") : "") + "\n  " + why.text +
            (graph.late_at(*graph.root(), barrier) || comes_first ? "" : early_wait(graph, "\n  ")) + "\n  ";
   }
   const std::string waits = begin + " in " + first.wait.what + why_of_others(graph, first) + "\n  ";

@@ -277,7 +277,7 @@ std::string of_other_blocks(const WaitGraph& graph, const Mbarrier& barrier, con
 
 /// Of an end of a slot that nobody has waited for, which comes before an arrival at the root: where those are
 /// who have not exited, and do not wait at the root themselves.
-std::string who_still_could(const WaitGraph& graph, const Mbarrier& other_end_of_root) {
+Reason who_still_could(const WaitGraph& graph, const Mbarrier& other_end_of_root) {
   const std::vector<const Thread*>& waiting = graph.root()->waiting;
   std::vector<const Thread*> others;
   for (const Thread* thread : graph.threads())
@@ -285,9 +285,9 @@ std::string who_still_could(const WaitGraph& graph, const Mbarrier& other_end_of
         WaitGraph::waits_for(*thread) != graph.root()->key)
       others.push_back(thread);
   if (others.empty())
-    return waiting.size() < other_end_of_root.block->ids.threads
-               ? "; all other threads of the block have exited"
-               : "; all threads of the block wait here";
+    return std::string(waiting.size() < other_end_of_root.block->ids.threads
+                           ? "; all other threads of the block have exited"
+                           : "; all threads of the block wait here");
   const WaitGraph::Node* const node = graph.node_of(WaitGraph::waits_for(*others.front()));
   const bool wait_together = node && node->waiting == others && is_at_mbarrier(*others.front());
   if (!wait_together) return "; " + where_others_wait(others);
@@ -299,8 +299,9 @@ std::string who_still_could(const WaitGraph& graph, const Mbarrier& other_end_of
     return std::find(waiting.begin(), waiting.end(), comer.thread) != waiting.end();
   };
   if (comers.empty() || !std::all_of(comers.begin(), comers.end(), is_waiting)) return text;
-  return text + ", and so for those who wait here: should another thread wait for " +
-         name_of(other_end_of_root) + "?";
+  return {text + ", and so for those who wait here: should another thread wait for " +
+              name_of(other_end_of_root) + "?",
+          /*names_mistake=*/true};
 }
 
 /// ": they have waited 4 times, released no slot, and wait again: ...": of threads that hold all slots, of
@@ -323,17 +324,19 @@ std::string released_none(const Mbarrier& barrier, const Mbarrier& other_end,
 }
 
 /// Those who wait for the other end of a slot are the ones who must arrive at this end.
-std::string of_other_end(const WaitGraph& graph, const Mbarrier& barrier) {
+Reason of_other_end(const WaitGraph& graph, const Mbarrier& barrier) {
   const Mbarrier* const other = other_end(barrier);
-  if (!other) return "";
+  const Reason unknown = std::string();
+  if (!other) return unknown;
   std::vector<const Thread*> have_waited;
   for (const Thread* thread : graph.threads())
     if (thread->block == barrier.block && seen_by(*other, *thread)) have_waited.push_back(thread);
   if (have_waited.empty()) {
-    if (!graph.node_of(other) && is_unheard_in_all_blocks(graph, *other))
-      return "no thread has waited for " + name_of(*other) + ", which comes before an arrival here" +
-             who_still_could(graph, *other);
-    return "";
+    if (graph.node_of(other) || !is_unheard_in_all_blocks(graph, *other)) return unknown;
+    const Reason others = who_still_could(graph, *other);
+    return {
+        "no thread has waited for " + name_of(*other) + ", which comes before an arrival here" + others.text,
+        others.names_mistake};
   }
   // Of a warpgroup that releases a slot, one thread may do so for all.
   std::vector<const Thread*> silent, both;
@@ -350,7 +353,10 @@ std::string of_other_end(const WaitGraph& graph, const Mbarrier& barrier) {
   if (silent.empty()) return of_other_blocks(graph, barrier, *other);
   const std::string names = names_of(silent);
   std::string text = names + " waited for " + name_of(*other);
-  if (both.empty()) return text + ", and " + where_now(silent) + released_none(barrier, *other, silent);
+  if (both.empty()) {
+    const std::string release = released_none(barrier, *other, silent);
+    return {text + ", and " + where_now(silent) + release, /*names_mistake=*/!release.empty()};
+  }
   return text + (are_several(names) ? ", and have not arrived here; " : ", and has not arrived here; ") +
          names_of(both) +
          " of these waits here, for the arrival that it owes itself, or another thread of its "
@@ -359,9 +365,9 @@ std::string of_other_end(const WaitGraph& graph, const Mbarrier& barrier) {
 
 /// Where nobody is known who should arrive, too: those who wait elsewhere, and not for this. If there are
 /// none, and all have arrived who ever did, the count may be wrong.
-std::string elsewhere_or_count(const WaitGraph& graph, const Mbarrier& barrier) {
+Reason elsewhere_or_count(const WaitGraph& graph, const Mbarrier& barrier) {
   const auto arrivals = with_bytes(barrier.arrivals, false);
-  if (arrivals.empty()) return "";
+  if (arrivals.empty()) return std::string();
   std::vector<const Thread*> elsewhere;
   for (const WaitGraph::Node& node : graph.nodes()) {
     const Thread& first = *node.waiting.front();
@@ -381,9 +387,10 @@ std::string elsewhere_or_count(const WaitGraph& graph, const Mbarrier& barrier) 
   }
   if (!elsewhere.empty()) return "; " + where_others_wait(elsewhere);
   for (const Thread* thread : graph.threads())
-    if (has_ever_arrived(barrier, *thread) && !came(barrier, thread)) return "";
-  return ", and no other thread ever has: is the count of " + print("%u (", barrier.expected) +
-         place_of_initialisation(barrier) + ") too large, or an arrival missing?";
+    if (has_ever_arrived(barrier, *thread) && !came(barrier, thread)) return std::string();
+  return {", and no other thread ever has: is the count of " + print("%u (", barrier.expected) +
+              place_of_initialisation(barrier) + ") too large, or an arrival missing?",
+          /*names_mistake=*/true};
 }
 
 /// ": they waited 9 times for a slot of pipe_lc.full, and released 6 times: is a release missing?": of
@@ -468,8 +475,9 @@ std::string filled_too_few(const WaitGraph& graph, const Mbarrier& barrier) {
 
 }  // namespace
 
-std::string why_of_arrivals(const WaitGraph& graph, const Mbarrier& barrier) {
-  if (const std::string held = all_slots_held(graph, barrier); !held.empty()) return held;
+Reason why_of_arrivals(const WaitGraph& graph, const Mbarrier& barrier) {
+  if (const std::string held = all_slots_held(graph, barrier); !held.empty())
+    return {held, /*names_mistake=*/true};
   std::vector<const Thread*> absent = absent_from(barrier);
   if (!absent.empty()) {
     const Mbarrier::Arrival* last_one = nullptr;
@@ -484,6 +492,7 @@ std::string why_of_arrivals(const WaitGraph& graph, const Mbarrier& barrier) {
                 : passed);
   }
   std::string text;
+  bool names_mistake = false;
   if (const auto arrivals = with_bytes(barrier.arrivals, false); !arrivals.empty()) {
     std::vector<const Thread*> those;
     for (const Mbarrier::Arrival& arrival : arrivals) those.push_back(arrival.thread);
@@ -494,21 +503,27 @@ std::string why_of_arrivals(const WaitGraph& graph, const Mbarrier& barrier) {
       for (const std::string& cause :
            {held_by_those_who_wait(graph, barrier), arrived_at_one_slot(graph, barrier),
             arrived_in_other_blocks(graph, barrier), filled_too_few(graph, barrier)})
-        if (!cause.empty()) return text + cause;
-      text += first_wait_of_each_block(graph, barrier) + bytes_behind_first_wait(graph) +
-              arrivals_elsewhere(graph, barrier);
+        if (!cause.empty()) return {text + cause, /*names_mistake=*/true};
+      const std::string first_wait =
+          first_wait_of_each_block(graph, barrier) + bytes_behind_first_wait(graph);
+      names_mistake = !first_wait.empty();
+      text += first_wait + arrivals_elsewhere(graph, barrier);
     }
   }
   std::vector<const Thread*> gone;
   for (const Thread* thread : graph.threads())
     if (thread->done && !thread->warp->live) gone.push_back(thread);
   keep_awaited(barrier, gone);
-  const std::string peers = of_other_end(graph, barrier);
+  const Reason peers = of_other_end(graph, barrier);
   // Of those who should arrive, some did: the rest may be gone.
-  const bool says_gone = !gone.empty() && (peers.empty() || !barrier.arrivals.empty());
-  if (!says_gone) return text + (peers.empty() ? elsewhere_or_count(graph, barrier) : "; " + peers);
+  const bool says_gone = !gone.empty() && (peers.text.empty() || !barrier.arrivals.empty());
+  if (!says_gone) {
+    const Reason rest = peers.text.empty() ? elsewhere_or_count(graph, barrier)
+                                           : Reason("; " + peers.text, peers.names_mistake);
+    return {text + rest.text, names_mistake || rest.names_mistake};
+  }
   const std::string names = names_of(gone);
-  return text + "; " + names + (are_several(names) ? " have" : " has") + " exited";
+  return {text + "; " + names + (are_several(names) ? " have" : " has") + " exited", names_mistake};
 }
 
 }  // namespace cpu_device

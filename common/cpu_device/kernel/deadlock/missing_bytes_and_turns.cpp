@@ -215,17 +215,18 @@ std::string wrong_pipeline(const WaitGraph& graph, const Mbarrier& barrier,
 
 }  // namespace
 
-std::string why_of_missed(const WaitGraph& graph, const Mbarrier& barrier, const Thread& late) {
+Reason why_of_missed(const WaitGraph& graph, const Mbarrier& barrier, const Thread& late) {
   const uint64_t seen = seen_by(barrier, late);
   std::vector<const Thread*> those, others;
   for (const Thread* thread : graph.root()->waiting)
     if (seen_by(barrier, *thread) == seen) those.push_back(thread);
   const std::string names = names_of(those);
-  if (const std::string ring = explain_restarted_ring(*late.block, &late, &late); !ring.empty()) return ring;
+  if (const std::string ring = explain_restarted_ring(*late.block, &late, &late); !ring.empty())
+    return {ring, /*names_mistake=*/true};
   if (const std::string early = explain_early_release(barrier); !early.empty() && !barrier.is_full)
     return early;
   for (const std::string& pipeline : {wrong_pipeline(graph, barrier, those), explain_wrong_pipeline(barrier)})
-    if (!pipeline.empty()) return pipeline;
+    if (!pipeline.empty()) return {pipeline, /*names_mistake=*/true};
   for (const Thread* thread : graph.threads())
     if (thread->block == late.block && seen_by(barrier, *thread) > seen) others.push_back(thread);
   if (const std::string left = explain_left_behind(barrier, those); !left.empty()) return left;
@@ -234,10 +235,11 @@ std::string why_of_missed(const WaitGraph& graph, const Mbarrier& barrier, const
            names + " did not wait for phase 0, of parity 0, which has ended with the arrivals of" +
            list(with_bytes(barrier.last_arrivals, false));
   if (!others.empty())
-    return names +
-           print(" did not wait for phases %llu to %llu, ", static_cast<unsigned long long>(seen),
-                 static_cast<unsigned long long>(barrier.phase - 1)) +
-           names_of(others) + " did for some: is this slot, at this step, for others?";
+    return {names +
+                print(" did not wait for phases %llu to %llu, ", static_cast<unsigned long long>(seen),
+                      static_cast<unsigned long long>(barrier.phase - 1)) +
+                names_of(others) + " did for some: is this slot, at this step, for others?",
+            /*names_mistake=*/true};
   if ((barrier.phase - seen) % 2)
     return print("wrong parity, %u: ", static_cast<unsigned>(late.wait.argument)) + names +
            print(" must wait for phase %llu, of parity %u, which has ended; phase %llu comes after it",

@@ -105,6 +105,21 @@ TEST_CASE("who arrived and who did not is said") {
   CHECK_THAT(text, ContainsSubstring("x31"));
 }
 
+TEST_CASE("of neighbouring warps that wait with one lane each, the lane is named once if it is the same") {
+  const auto lanes_wait = [](unsigned lane_of_the_last) {
+    const Shape shape{.block = 160, .shared_bytes = sizeof(Storage)};
+    return failure(shape, {}, [&] {
+      auto& shared = ladder::shared_storage<Storage>();
+      prepare(shared);
+      const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+      if (warp < 4 && lane == (warp < 3 ? 5 : lane_of_the_last)) ptx::mbarrier_wait(&shared.full[0], 0);
+    });
+  };
+  CHECK_THAT(lanes_wait(5), ContainsSubstring("deadlock: warps 0-3 lane 5 wait at test_mbarriers.cu:"));
+  CHECK_THAT(lanes_wait(6),
+             ContainsSubstring("deadlock: warps 0-2 lane 5, warp 3 lane 6 wait at test_mbarriers.cu:"));
+}
+
 TEST_CASE("an arrival too many is named") {
   check_named_always("mbarrier_arrive: more arrivals than expected at full[0]", [](Storage& shared) {
     // The bytes keep the phase open.
@@ -1235,6 +1250,69 @@ TEST_CASE("a wait that is right is not said to have passed too early where other
   }
   CHECK(names_count);
   CHECK(names_release);
+}
+
+/// Thread 0 releases a slot before thread 1 has looked at it, which does so before the slot is filled again.
+/// @param waits_again thread 1 does, when the slot has been filled three times; else it waits for nobody's
+/// arrival, as others do
+/// @param forgets_to_release thread 0 does, another slot, again and again
+std::string released_before_all_have_looked(bool waits_again, bool forgets_to_release) {
+  struct Slots {
+    ladder::Pipeline<1> pipe, other;
+    ptx::Mbarrier released, looked, passed, never;
+  };
+  return failure({.block = 96, .shared_bytes = sizeof(Slots)}, {}, [=] {
+    auto& smem = ladder::shared_storage<Slots>();
+    if (threadIdx.x == 0) {
+      smem.pipe.init(1, 1);
+      smem.other.init(1, 1);
+      for (ptx::Mbarrier* barrier : {&smem.released, &smem.looked, &smem.passed, &smem.never})
+        ptx::mbarrier_init(barrier, 1);
+    }
+    __syncthreads();
+    if (threadIdx.x == 64) {
+      ladder::Producer loader(smem.pipe);
+      for (int step = 0; step < 3; ++step) {
+        if (step == 1) ptx::mbarrier_wait(&smem.looked, 0);
+        loader.producer_acquire();
+        loader.producer_commit();
+      }
+    } else if (threadIdx.x == 32 && forgets_to_release) {
+      ladder::Producer loader(smem.other);
+      for (int step = 0; step < 2; ++step) {
+        loader.producer_acquire();
+        loader.producer_commit();
+      }
+    } else if (threadIdx.x == 0) {
+      ladder::Consumer reader(smem.pipe), of_other(smem.other);
+      for (int step = 0; step < 3; ++step) {
+        reader.consumer_wait();
+        reader.consumer_release();
+        if (step == 0) ptx::mbarrier_arrive(&smem.released);
+      }
+      ptx::mbarrier_arrive(&smem.passed);
+      for (int step = 0; step < 2 && forgets_to_release; ++step) of_other.consumer_wait();
+      if (!waits_again && !forgets_to_release) ptx::mbarrier_wait(&smem.never, 0);
+    } else if (threadIdx.x == 1) {
+      ladder::Consumer reader(smem.pipe);
+      ptx::mbarrier_wait(&smem.released, 0);
+      reader.consumer_wait();
+      ptx::mbarrier_arrive(&smem.looked);
+      ptx::mbarrier_wait(&smem.passed, 0);
+      if (waits_again) reader.consumer_wait();
+      if (!waits_again) ptx::mbarrier_wait(&smem.never, 0);
+    }
+  });
+}
+
+TEST_CASE("a release before all have looked comes first, unless something else is known to be wrong") {
+  const std::string late = "arrivals missing\n  warp 0 lane 0 arrives at pipe.empty[0] (test_mbarriers.cu:";
+  CHECK_THAT(released_before_all_have_looked(true, false),
+             ContainsSubstring("for pipe.full[0], phase 3: 1 of 1 " + late));
+  CHECK_THAT(released_before_all_have_looked(false, false), ContainsSubstring(", phase 0: 1 of 1 " + late));
+  CHECK_THAT(
+      released_before_all_have_looked(false, true),
+      ContainsSubstring(": is a release missing between the waits?\n  warp 0 lane 0 arrives at pipe.empty"));
 }
 
 enum class Turns { right, first_inverted, passed_to_itself };

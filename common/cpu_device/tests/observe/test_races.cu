@@ -912,7 +912,9 @@ struct WgmmaOperands {
 /// Who executes fence.proxy.async between the stores and the wgmma that reads them.
 enum class Fence { none, before_barrier, after_barrier };
 
-template <Fence kFence, bool kWait>
+/// @param kWait for the product, in the round that issues it
+/// @param kLeftInFlight how many groups the wait of the next round, behind its barrier, leaves
+template <Fence kFence, bool kWait, int kLeftInFlight = -1>
 __global__ void multiply_zeros(float* out) {
   auto& smem = ladder::shared_storage<WgmmaOperands>();
   const int t = static_cast<int>(threadIdx.x);
@@ -934,6 +936,7 @@ __global__ void multiply_zeros(float* out) {
     ptx::wgmma_commit_group();
     if (kWait) ptx::wgmma_wait_group<0>();
     __syncthreads();
+    if constexpr (kLeftInFlight >= 0) ptx::wgmma_wait_group<kLeftInFlight>();  // behind the barrier
   }
   ptx::wgmma_wait_group<0>();
   ptx::keep_in_registers(d);
@@ -1456,6 +1459,7 @@ TEST_CASE("wgmma on ordinary stores needs fence.proxy.async, before the barrier 
 
 TEST_CASE("operands overwritten before wgmma_wait_group are reported on every schedule") {
   PinnedVector<float> out(128);
+  int left_out = 0;
   for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
     CAPTURE(schedule.name());
     const std::string report = failure_of(schedule, 128, sizeof(WgmmaOperands),
@@ -1465,7 +1469,15 @@ TEST_CASE("operands overwritten before wgmma_wait_group are reported on every sc
     CHECK_THAT(report, ContainsSubstring(place_of("fills the operands")));
     CHECK_THAT(report,
                ContainsSubstring("comes after the wgmma is issued, but no wait for wgmma comes between"));
+    // A wait that leaves the product out would not cover it in front of the barrier, either.
+    const std::string left = failure_of(schedule, 128, sizeof(WgmmaOperands),
+                                        multiply_zeros<Fence::before_barrier, false, 1>, out.data());
+    CHECK_THAT(left, !ContainsSubstring("comes after it") && ContainsSubstring("no wait "));
+    left_out +=
+        left.find("no wait had covered that by then: the wait for wgmma at " +
+                  place_of("behind the barrier") + " leaves out the newest group of products") != left.npos;
   }
+  CHECK(left_out >= 2);
 }
 
 namespace {
@@ -1670,7 +1682,7 @@ struct LoadedTiles {
   ladder::Pipeline<2> pipe;
 };
 
-enum class Ring { right, releases_before_it_reads, fills_one_slot_only };
+enum class Ring { right, releases_before_it_reads, fills_one_slot_only, reads_the_other_slot };
 
 /// Thread 32 has TMA fill two slots again and again, which thread 0 reads.
 template <Ring kRing>
@@ -1692,7 +1704,10 @@ __global__ void load_tiles(const __grid_constant__ CUtensorMap map, int* out) {
     } else if (threadIdx.x == 0) {
       const int slot = consumer.consumer_wait();
       if (kRing == Ring::releases_before_it_reads) consumer.consumer_release();
-      out[0] += smem.tiles[kRing == Ring::fills_one_slot_only ? 0 : slot][0];
+      const int read = kRing == Ring::fills_one_slot_only    ? 0
+                       : kRing == Ring::reads_the_other_slot ? 1 - slot
+                                                             : slot;
+      out[0] += smem.tiles[read][0];
       ptx::fence_proxy_async();
       if (kRing != Ring::releases_before_it_reads) consumer.consumer_release();
     }
@@ -1980,7 +1995,7 @@ TEST_CASE("what a loader waited for is that of the copy that overwrites, however
   PinnedVector<__nv_bfloat16> row(64);
   PinnedVector<int> out(1);
   const CUtensorMap map = map_of_row(row.data());
-  int released = 0, two_slots = 0;
+  int released = 0, two_slots = 0, asked = 0;
   for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
     CAPTURE(schedule.name());
     const auto run = [&](auto kernel) {
@@ -1996,9 +2011,16 @@ TEST_CASE("what a loader waited for is that of the copy that overwrites, however
     released += early.find("; warp 0 lane 0 arrives there before this load") != early.npos;
     const std::string one_slot = run(load_tiles<Ring::fills_one_slot_only>);
     two_slots += one_slot.find(": these are two slots") != one_slot.npos;
+    CHECK_THAT(one_slot, !ContainsSubstring("does it read another slot"));
+    const std::string other_slot = run(load_tiles<Ring::reads_the_other_slot>);
+    asked +=
+        other_slot.find("the reader must wait for pipe.full[1]; the reader waited last for pipe.full[0]") !=
+            other_slot.npos &&
+        other_slot.find(": does it read another slot than it waits for?\n") != other_slot.npos;
   }
   CHECK(released >= 1);
   CHECK(two_slots >= 1);
+  CHECK(asked >= 1);
 }
 
 TEST_CASE("of a missing __syncwarp the lane is named that arrives for the warp, not one of another warp") {
