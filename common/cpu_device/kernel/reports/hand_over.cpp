@@ -254,6 +254,7 @@ class HandOver {
   std::string does_an_arrival_hand_over_too_early() const;
   std::string does_the_second_arrive_in_flight() const;
   std::string does_a_store_read_too_early() const;
+  std::string do_they_wait_for_two_slots() const;
   std::string is_a_store_overtaken() const;
   std::string is_a_copy_read_too_early() const;
   // Who should have arrived, or waited.
@@ -312,6 +313,7 @@ std::string HandOver::explain() const {
                                             &HandOver::does_an_arrival_hand_over_too_early,
                                             &HandOver::does_the_second_arrive_in_flight,
                                             &HandOver::does_a_store_read_too_early,
+                                            &HandOver::do_they_wait_for_two_slots,
                                             &HandOver::is_a_store_overtaken,
                                             &HandOver::is_a_copy_read_too_early,
                                             &HandOver::does_the_writer_write_again,
@@ -449,6 +451,13 @@ std::string HandOver::does_a_store_read_too_early() const {
   if (what_reads() == "TMA store")
     if (std::string text = explain_source_of_store(writer_, reader_, accesses_); !text.empty()) return text;
   return accesses_.first_writes ? explain_store_before_write(first_, second_, accesses_) : "";
+}
+
+std::string HandOver::do_they_wait_for_two_slots() const {
+  if (accesses_.are_writes || accesses_.is_rewritten || !accesses_.note_of_writer.empty() ||
+      !reader_is_known_ || !writer_is_known_)
+    return "";
+  return explain_two_slots(writer_, epoch_of_writer_, reader_, epoch_of_reader_);
 }
 
 std::string HandOver::is_a_store_overtaken() const {

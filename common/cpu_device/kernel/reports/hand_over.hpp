@@ -86,6 +86,11 @@ std::string explain_unheard(const Thread& first, const Thread& second,
                             const RaceChecker::Unordered& accesses);
 /// The writer waited until one slot of a pipeline was empty, and the reader until another was full.
 std::string explain_other_slot(const Thread::Seen& writers, const std::optional<Thread::Seen>& readers);
+/// The same of a writer that is no copy and writes there first, as a sentence of its own. Nothing if the
+/// reader has ever waited for the writer's slot, or if the writer may have acquired the reader's and not
+/// handed that over yet.
+std::string explain_two_slots(const Thread& writer, uint32_t epoch_of_writer, const Thread& reader,
+                              uint32_t epoch_of_reader);
 /// A copy fills a slot again, and its reader has waited for all phases that have ended: then the loader is
 /// ahead, which has not waited as often until the slot was empty; likewise where two copies fill the slot.
 /// Half a sentence; nothing if it has waited.

@@ -317,13 +317,45 @@ std::string explain_unheard(const Thread& first, const Thread& second,
   return "";
 }
 
+namespace {
+
+bool are_of_two_slots(const Mbarrier& empty, const Mbarrier& full) {
+  return other_end(empty) && other_end(full) && !empty.is_full && full.is_full &&
+         empty.initialised_at == full.initialised_at && empty.block == full.block && empty.slot != full.slot;
+}
+
+}  // namespace
+
 std::string explain_other_slot(const Thread::Seen& writers, const std::optional<Thread::Seen>& readers) {
-  if (!readers || !readers->barrier) return "";
-  const Mbarrier &one = *writers.barrier, &other = *readers->barrier;
-  const bool are_two_slots = other_end(one) && other_end(other) && !one.is_full && other.is_full &&
-                             one.initialised_at == other.initialised_at && one.block == other.block &&
-                             one.slot != other.slot;
-  return are_two_slots ? "; the reader, for " + name_of(other) + ": these are two slots" : "";
+  if (!readers || !readers->barrier || !are_of_two_slots(*writers.barrier, *readers->barrier)) return "";
+  return "; the reader, for " + name_of(*readers->barrier) + ": these are two slots";
+}
+
+std::string explain_two_slots(const Thread& writer, uint32_t epoch_of_writer, const Thread& reader,
+                              uint32_t epoch_of_reader) {
+  const Thread::Seen writers = seen_in(writer, epoch_of_writer).value_or(Thread::Seen{}),
+                     readers = seen_in(reader, epoch_of_reader).value_or(Thread::Seen{});
+  if (!writers.barrier || !readers.barrier || !are_of_two_slots(*writers.barrier, *readers.barrier))
+    return "";
+  const Mbarrier &full = *other_end(*writers.barrier), &empty = *other_end(*readers.barrier);
+  const auto& seen = reader.seen_before;
+  const auto is_of_writers_slot = [&](const Thread::Seen& one) {
+    return one.barrier == &full && (!epoch_of_reader || one.epoch <= epoch_of_reader);
+  };
+  if (seen.size() == Thread::kSeenKept || std::any_of(seen.begin(), seen.end(), is_of_writers_slot))
+    return "";
+  const uint64_t acquired = empty.waits.empty() ? 0 : empty.waits[writer.ids.rank];
+  uint64_t filled = 0;  // by its warp, of which one lane may arrive for all
+  for (const Thread* const lane : writer.warp->lanes)
+    if (lane && has_ever_arrived(*readers.barrier, *lane))
+      filled = std::max<uint64_t>(filled, readers.barrier->times_arrived[lane->number]);
+  if (acquired > filled) return "";
+  const auto behind = [](const Thread& thread, const char* does, const Thread::Seen& seen) {
+    return describe(thread) + " " + does + " behind its wait for " + name_of(*seen.barrier) + " (" +
+           own_place(seen.where) + ")";
+  };
+  return behind(writer, "writes", writers) + ", and " + behind(reader, "reads", readers) +
+         ": these are two slots";
 }
 
 std::string explain_loader_ahead(const Thread& loader, const Mbarrier& full, uint64_t seen_by_reader,
