@@ -284,10 +284,11 @@ Reason who_still_could(const WaitGraph& graph, const Mbarrier& other_end_of_root
     if (thread->block == other_end_of_root.block && !thread->done &&
         WaitGraph::waits_for(*thread) != graph.root()->key)
       others.push_back(thread);
+  const std::string warps = print("%zu warps", other_end_of_root.block->warps.size());
   if (others.empty())
-    return std::string(waiting.size() < other_end_of_root.block->ids.threads
-                           ? "; all other threads of the block have exited"
-                           : "; all threads of the block wait here");
+    return waiting.size() < other_end_of_root.block->ids.threads
+               ? "; all other threads of the block, which has " + warps + ", have exited"
+               : "; all threads of the block, which has " + warps + ", wait here";
   const WaitGraph::Node* const node = graph.node_of(WaitGraph::waits_for(*others.front()));
   const bool wait_together = node && node->waiting == others && is_at_mbarrier(*others.front());
   if (!wait_together) return "; " + where_others_wait(others);
@@ -300,7 +301,7 @@ Reason who_still_could(const WaitGraph& graph, const Mbarrier& other_end_of_root
   };
   if (comers.empty() || !std::all_of(comers.begin(), comers.end(), is_waiting)) return text;
   return {text + ", and so for those who wait here: should another thread wait for " +
-              name_of(other_end_of_root) + "?",
+              name_of(other_end_of_root) + "? The block has " + warps,
           /*names_mistake=*/true};
 }
 

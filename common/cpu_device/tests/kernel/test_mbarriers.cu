@@ -105,6 +105,19 @@ TEST_CASE("who arrived and who did not is said") {
   CHECK_THAT(text, ContainsSubstring("x31"));
 }
 
+TEST_CASE("where nobody is left who could arrive, it is said how many warps the block has") {
+  const auto those_wait = [](unsigned threads) {
+    return blame({}, [=](Storage& shared) {
+      if (threadIdx.x < threads) ptx::mbarrier_wait(&shared.full[0], 0);
+    });
+  };
+  const std::string nobody = "no thread has waited for empty[0], which comes before an arrival here; ";
+  CHECK_THAT(those_wait(64),
+             ContainsSubstring(nobody + "all threads of the block, which has 2 warps, wait here\n"));
+  CHECK_THAT(those_wait(32),
+             ContainsSubstring(nobody + "all other threads of the block, which has 2 warps, have exited\n"));
+}
+
 TEST_CASE("of neighbouring warps that wait with one lane each, the lane is named once if it is the same") {
   const auto lanes_wait = [](unsigned lane_of_the_last) {
     const Shape shape{.block = 160, .shared_bytes = sizeof(Storage)};

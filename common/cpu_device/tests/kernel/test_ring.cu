@@ -344,7 +344,7 @@ TEST_CASE("a loader that stores when it has loaded all is told as the one who co
                      "lane 0 still could, and now waits at test_ring.cu:");
   check_named_always(with(Mistake::loader_stores_afterwards),
                      " for empty[0], and so for those who wait here: should another thread wait for "
-                     "staged_full?\n");
+                     "staged_full? The block has 6 warps\n");
 }
 TEST_CASE("a count that is larger than the number of those who ever arrive is asked about") {
   check_named_always(with(Mistake::empty_counts_one_more), "\n  only warp 0 lane 0 arrived (test_ring.cu:");
