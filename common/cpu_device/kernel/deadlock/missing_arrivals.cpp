@@ -395,11 +395,12 @@ Reason elsewhere_or_count(const WaitGraph& graph, const Mbarrier& barrier) {
 }
 
 /// ": they waited 9 times for a slot of pipe_lc.full, and released 6 times: is a release missing?": of
-/// threads that came in the phase before, and have all exited. How often others came to this ring, where they
-/// came more often.
+/// threads that came in the phase before, and have all exited, or left their role. How often others came to
+/// this ring, where they came more often.
 std::string steps_of_exited(const WaitGraph& graph, const Mbarrier& barrier,
                             const std::vector<const Thread*>& exited) {
-  if (std::any_of(exited.begin(), exited.end(), [](const Thread* thread) { return !thread->done; }))
+  if (!std::all_of(exited.begin(), exited.end(),
+                   [](const Thread* thread) { return WaitGraph::has_left_its_role(*thread); }))
     return "";
   const Mbarrier* const other = other_end(barrier);
   const bool releases = other && !barrier.is_full;

@@ -258,6 +258,20 @@ bool WaitGraph::comes_before(const Node& one, const Node& other) const {
   return block != other_block ? block < other_block : mbarrier_of(a).offset < mbarrier_of(b).offset;
 }
 
+bool WaitGraph::has_left_its_role(const Thread& thread) {
+  const Wait& wait = thread.wait;
+  if (thread.done) return true;
+  if (wait.kind != WaitKind::block_barrier || wait.argument || !thread.mbarrier_waits) return false;
+  const auto is_idle_there = [&](const Thread* lane) {
+    return !lane || (!lane->done && !lane->mbarrier_waits && lane->wait.kind == wait.kind &&
+                     lane->wait.where == wait.where);
+  };
+  const auto& warps = thread.block->warps;
+  return std::any_of(warps.begin(), warps.end(), [&](const Warp& warp) {
+    return std::all_of(std::begin(warp.lanes), std::end(warp.lanes), is_idle_there);
+  });
+}
+
 bool WaitGraph::lacks_first_bytes(const Mbarrier& barrier) {
   return !barrier.phase && !barrier.pending && !barrier.has_had_bytes && barrier.missing_bytes > 0 &&
          std::all_of(barrier.arrivals.begin(), barrier.arrivals.end(),
@@ -277,13 +291,17 @@ bool WaitGraph::may_wait_before_sending(const Node& bytes, const Node& senders) 
 WaitGraph::Rank WaitGraph::rank(const Node& node) const {
   const Thread& first = *node.waiting.front();
   if (first.wait.kind == WaitKind::registers) return bytes;
-  if (!is_at_mbarrier(first)) return comers_to(node).empty() && !holds_up_others(node) ? last : others;
+  if (!is_at_mbarrier(first)) {
+    const bool is_behind_roles = std::any_of(node.waiting.begin(), node.waiting.end(),
+                                             [](const Thread* one) { return has_left_its_role(*one); });
+    return is_behind_roles || (comers_to(node).empty() && !holds_up_others(node)) ? last : others;
+  }
   const Mbarrier& barrier = mbarrier_of(first);
   if (!barrier.pending) return bytes;
   if (late_at(node, barrier)) return missed;
   if (waits_for_new_slot(node, barrier)) return first_lap;
   const std::vector<const Thread*> absent = absent_from(barrier);
-  if (std::any_of(absent.begin(), absent.end(), [](const Thread* thread) { return thread->done; }))
+  if (std::any_of(absent.begin(), absent.end(), [](const Thread* one) { return has_left_its_role(*one); }))
     return exited;
   if (!with_bytes(barrier.arrivals, false).empty() && absent.empty()) return partial;
   const std::vector<Comer> comers = comers_to(node, barrier);

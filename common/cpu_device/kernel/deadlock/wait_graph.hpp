@@ -73,6 +73,8 @@ class WaitGraph {
   static const NamedBarrier* taken_instead(const Node& node);
   /// Is it an mbarrier of which it is not known who must come to it, as nobody ever has?
   bool is_unknown(const Node& node) const;
+  /// Has it exited, or does it wait in a barrier of all where warps without a role wait, too: behind its own?
+  static bool has_left_its_role(const Thread&);
   /// Those who wait expect the bytes themselves, and nobody has ever sent any: others must.
   static bool lacks_first_bytes(const Mbarrier& barrier);
 

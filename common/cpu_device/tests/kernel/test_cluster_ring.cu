@@ -28,7 +28,7 @@ namespace {
 constexpr unsigned kBlocks = 2;
 constexpr int kTile = 64;                     // of M, N and K
 constexpr int kHalf = kTile / kBlocks;        // rows of B that a block loads
-constexpr int kLoader = 128, kThreads = 160;  // threads 0 to 127 compute
+constexpr int kLoader = 128, kThreads = 192;  // threads 0 to 127 compute, the last warp has no role
 using Tile = ladder::SwizzledTile<kTile, kTile>;
 
 template <int kSlots>
@@ -51,6 +51,7 @@ enum class Mistake {
   releases_a_block_without_its_loads,
   sends_to_the_other_and_releases_its_own,
   loader_sends_the_whole_tile,
+  compute_makes_too_few_steps,
   compute_does_not_wait,
   compute_releases_its_own_block_only,
   compute_releases_before_wgmma_has_read,
@@ -153,7 +154,8 @@ class Roles {
 
   void compute() {
     float d[kTile / 2];
-    for (int step = 0; step < steps_; ++step) {
+    const int steps = makes(Mistake::compute_makes_too_few_steps) ? steps_ - kSlots - 1 : steps_;
+    for (int step = 0; step < steps; ++step) {
       const int slot = step % kSlots, k_step = step % k_steps_;
       const auto lap = static_cast<uint32_t>(step / kSlots);
       if (!makes(Mistake::compute_does_not_wait)) ptx::mbarrier_wait(&smem_.full[slot], lap & 1);
@@ -263,6 +265,13 @@ TEST_CASE("the right ring of two blocks and three slots raises no alarm on rando
 TEST_CASE("a slot that is released to its own block only is a deadlock that names who did not arrive") {
   check_named_always(with(Mistake::compute_releases_its_own_block_only), "for empty[0], phase of parity 0");
   check_named_always(with(Mistake::compute_releases_its_own_block_only), "; no arrival from block (1,0,0)");
+}
+TEST_CASE("a role that makes too few steps is named, not the cluster.sync at which all meet behind theirs") {
+  check_named_always(with(Mistake::compute_makes_too_few_steps),
+                     "deadlock: block (0,0,0) warp 4 lane 0 waits at test_cluster_ring.cu:");
+  check_named_always(with(Mistake::compute_makes_too_few_steps),
+                     " arrived in the phase before (test_cluster_ring.cu:");
+  check_named_always(with(Mistake::compute_makes_too_few_steps), ": do they make too few steps, or block ");
 }
 TEST_CASE("blocks that do not meet after the initialisation of their barriers are found") {
   check_race(with(Mistake::no_sync_after_initialisation),
