@@ -936,7 +936,10 @@ __global__ void multiply_zeros(float* out) {
     ptx::wgmma_commit_group();
     if (kWait) ptx::wgmma_wait_group<0>();
     __syncthreads();
-    if constexpr (kLeftInFlight >= 0) ptx::wgmma_wait_group<kLeftInFlight>();  // behind the barrier
+    if constexpr (kLeftInFlight >= 0) {
+      ptx::wgmma_wait_group<kLeftInFlight>();  // behind the barrier
+      __syncwarp();                            // no lane writes before all have waited
+    }
   }
   ptx::wgmma_wait_group<0>();
   ptx::keep_in_registers(d);
