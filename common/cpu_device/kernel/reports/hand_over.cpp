@@ -467,7 +467,8 @@ std::string HandOver::is_a_store_overtaken() const {
   // The reader's wait may be too weak, unless writers wait until the slot is empty.
   const bool is_of_ring = empty && !empty->waits.empty();
   if (accesses_.is_rewritten && (is_of_ring || reader_.last_store_wait.epoch <= epoch_of_reader_))
-    if (std::string text = explain_writer_ahead(writer_, reader_, epoch_of_reader_); !text.empty())
+    if (std::string text = explain_writer_ahead(writer_, epoch_of_writer_, reader_, epoch_of_reader_);
+        !text.empty())
       return text;
   return explain_store_wait(reader_, epoch_of_reader_, writer_, accesses_.second_what);
 }
@@ -577,7 +578,8 @@ std::string HandOver::is_a_block_barrier_missing() const {
 std::string HandOver::has_the_reader_waited_for_nothing() const {
   if (!accesses_.reads_early || !accesses_.first_writes || accesses_.first_is_operation) return "";
   if (reader_is_known_ && accesses_.is_rewritten)
-    if (std::string text = explain_writer_ahead(first_, reader_, epoch_of_reader_); !text.empty())
+    if (std::string text = explain_writer_ahead(first_, first_epoch_, reader_, epoch_of_reader_);
+        !text.empty())
       return text;
   return explain_no_wait(first_, reader_, reader_is_known_ ? epoch_of_reader_ : 0);
 }

@@ -74,7 +74,8 @@ std::string explain_weak_arrival(const WaitedFor& hand_over, const Thread& first
 /// Who reads has waited for no mbarrier, or for another barrier, and the warp that writes arrives somewhere.
 std::string explain_no_wait(const Thread& writer, const Thread& reader, uint32_t epoch_of_reader);
 /// The reader has waited until a slot was full, and its warpgroup that fills it does so without waiting.
-std::string explain_writer_ahead(const Thread& writer, const Thread& reader, uint32_t epoch_of_reader);
+std::string explain_writer_ahead(const Thread& writer, uint32_t epoch_of_writer, const Thread& reader,
+                                 uint32_t epoch_of_reader);
 /// More phases have ended than any thread has waited for, and threads of one warpgroup ended the last two by
 /// one line, each thread one of them: half a sentence; or nothing.
 std::string explain_phases_ahead(const Mbarrier& barrier);

@@ -128,7 +128,8 @@ std::string explain_no_wait(const Thread& writer, const Thread& reader, uint32_t
   return "";
 }
 
-std::string explain_writer_ahead(const Thread& writer, const Thread& reader, uint32_t epoch_of_reader) {
+std::string explain_writer_ahead(const Thread& writer, uint32_t epoch_of_writer, const Thread& reader,
+                                 uint32_t epoch_of_reader) {
   const std::optional<Thread::Seen> seen_by_reader = seen_in(reader, epoch_of_reader);
   if (!seen_by_reader) return "";
   const Mbarrier* const full = seen_by_reader->barrier;
@@ -152,12 +153,17 @@ std::string explain_writer_ahead(const Thread& writer, const Thread& reader, uin
   const bool reads_after = seen_by_reader->phase >= full->phase && arrivals >= full->phase;
   const bool is_ahead = full->phase > seen + (reads_after ? 0 : 1);
   if (!is_ahead) return "";
+  const Thread::Seen last = seen_in(writer, epoch_of_writer).value_or(Thread::Seen{});
+  const bool is_of_another_slot = last.barrier && last.barrier != empty && is_sibling(*empty, *last.barrier);
   return describe(writer) + " writes again without waiting for " + name_of(*empty) + ": " +
          (full->phase == 1 ? "1 phase of " + name_of(*full) + " has"
                            : print("%llu phases of ", static_cast<unsigned long long>(full->phase)) +
                                  name_of(*full) + " have") +
          print(" ended, and it has waited for %llu of ", static_cast<unsigned long long>(seen)) +
-         name_of(*empty);
+         name_of(*empty) +
+         (is_of_another_slot
+              ? "; its last wait is for " + name_of(*last.barrier) + " (" + own_place(last.where) + ")"
+              : "");
 }
 
 const std::vector<Mbarrier::Arrival>* arrivals_of(const Thread::Seen& seen) {
