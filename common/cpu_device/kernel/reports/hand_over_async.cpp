@@ -298,7 +298,7 @@ std::string explain_store_wait(const Thread& issuer, uint32_t issued_in, const T
                 ? ": a __syncthreads must come between"
                 : ": a barrier must come between");
   };
-  const std::string wait = "its wait for TMA stores at " + own_place(issuer.last_store_wait.where);
+  const std::string wait = "the wait for TMA stores at " + own_place(issuer.last_store_wait.where);
   for (size_t i = 0; i < issuer.store_groups.size(); ++i) {
     const auto& operations = issuer.store_groups[i].race_operations;
     if (std::none_of(operations.begin(), operations.end(),

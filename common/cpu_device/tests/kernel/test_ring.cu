@@ -571,7 +571,7 @@ TEST_CASE("two loads of one slot to one place are asked whether each should fill
 }
 TEST_CASE("a wait for TMA stores that comes before the commit is named with both lines") {
   check_race(with(Mistake::storer_waits_before_it_commits),
-             ") before it has waited for its TMA store: its wait for TMA stores at test_ring.cu:");
+             ") before it has waited for its TMA store: the wait for TMA stores at test_ring.cu:");
   check_race(
       with(Mistake::storer_waits_before_it_commits),
       ", and so does not cover the TMA store of block (0,0,0) warp 5 lane 0: commit first, and wait then\n");

@@ -1899,7 +1899,7 @@ TEST_CASE("the next tile overwrites what a TMA store may still read: what its th
     CHECK_THAT(commit, ContainsSubstring("that were never committed") ||
                            (ContainsSubstring(overwritten) &&
                             ContainsSubstring("no tma_store_commit of the thread that issues " + issuer)));
-    commits += has(commit, " comes behind it, so that its wait for TMA stores at " +
+    commits += has(commit, " comes behind it, so that the wait for TMA stores at " +
                                place_of("waits for the store") + " does not cover it");
     const std::string wait = run(walk_over_tiles<Walk::wait>);
     CHECK_THAT(wait, ContainsSubstring(overwritten) &&
@@ -1931,7 +1931,7 @@ TEST_CASE("a store that is committed behind the wait which was to count it is na
     const auto run = [&](auto kernel) { return failure_of(schedule, 32, sizeof(StoredRows), kernel, map); };
     CHECK(run(store_in_line<Line::right>) == "");
     CHECK_THAT(run(store_in_line<Line::commits_behind_the_wait>),
-               ContainsSubstring("its wait for TMA stores at " + place_of("leaves one in line") +
+               ContainsSubstring("the wait for TMA stores at " + place_of("leaves one in line") +
                                  " leaves out the newest group of stores, and with it the TMA store of block "
                                  "(0,0,0) warp 0 lane 0: the store before that wait, at " +
                                  place_of("is in line") +
