@@ -12,7 +12,6 @@ namespace ladder {
 inline std::string take_unwritten_read() { return cpu_device::take_unwritten_read(); }
 
 using cpu_device::take_work_of_kernels;
-using cpu_device::WorkOfKernels;
 
 inline std::string describe_host_side() { return cpu_device::describe_host_side(); }
 
