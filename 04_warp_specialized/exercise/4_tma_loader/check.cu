@@ -3,6 +3,8 @@
 /// them, and whose last boxes lie outside.
 #include EXERCISE
 
+#include <functional>
+
 #include "common/exercise/check.hpp"
 
 namespace {
@@ -34,6 +36,20 @@ void add(int rows, int columns) {
       {"each of them is the element of b alone, as if a were 0 there: does its box of a lie outside of the "
        "matrix, too far down or too far right?",
        with_a_of(rows, columns)}};
+  const auto with_b_of = [&](const std::function<int(int row)>& row_of_b) {
+    return [&, row_of_b](size_t place) {
+      const int row = row_of_b(int(place) / columns), column = int(place) % columns % exercise::kNarrow;
+      return a[place] + (row < rows ? b[row * exercise::kNarrow + column] : 0);
+    };
+  };
+  alternatives.push_back(
+      {"each of them is the element of a alone, as if b were 0 there: does its box of b "
+       "lie outside of b, too far right or too far down? tma_load takes the column first",
+       with_b_of([=](int) { return rows; })});
+  alternatives.push_back(
+      {"each of them has the element of b of the first strip: at which row does the box of "
+       "b begin?",
+       with_b_of([](int row) { return row % exercise::kRows; })});
   for (const int away : {exercise::kBox, exercise::kColumns})
     for (const int sign : {1, -1}) {
       alternatives.push_back({fmt::format("each of them has the element of a {} rows {}: at which row "
