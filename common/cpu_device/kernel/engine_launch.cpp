@@ -531,9 +531,9 @@ bool is_too_large_to_cooperate(const KernelLaunch& kernel) {
 }
 
 const char* refused(const KernelLaunch& kernel) {
-  if (!kernel.grid.count() || !kernel.block.count() || !kernel.cluster.count()) {
-    return "the grid, the block or the cluster is empty";
-  }
+  if (!kernel.grid.count()) return "the grid is empty, as where a number of tiles is rounded down, not up";
+  if (!kernel.block.count()) return "the block is empty";
+  if (!kernel.cluster.count()) return "the cluster is empty";
   if (kernel.grid.y > 65535 || kernel.grid.z > 65535) return "grid.y and grid.z are at most 65535";
   if (kernel.block.count() > kMaxThreadsPerBlock) return "a block has at most 1024 threads";
   if (kernel.block.z > 64) return "block.z is at most 64";

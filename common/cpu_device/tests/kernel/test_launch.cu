@@ -93,8 +93,12 @@ TEST_CASE(
 
 TEST_CASE("a launch beyond the limits is refused like on a GPU") {
   CHECK_THROWS_AS(ladder::launch(scale, {.grid = 1, .block = 1025}, nullptr, 0, 1), ladder::CudaError);
-  CHECK_THROWS_AS(ladder::launch(scale, {.grid = dim3(1, 1, 0), .block = 1}, nullptr, 0, 1),
-                  ladder::CudaError);
+  CHECK_THROWS_WITH(
+      ladder::launch(scale, {.name = "none", .grid = dim3(1, 1, 0), .block = 1}, nullptr, 0, 1),
+      ContainsSubstring("launch of kernel 'none' (the grid is empty, as where a number of tiles is rounded "
+                        "down, not up: grid 1 x 1 x 0, "));
+  CHECK_THROWS_WITH(ladder::launch(scale, {.name = "none", .grid = 1, .block = 0}, nullptr, 0, 1),
+                    ContainsSubstring("launch of kernel 'none' (the block is empty: grid 1 x 1 x 1, "));
   CHECK_THROWS_AS(ladder::launch(scale, {.grid = 1, .block = 1, .shared_bytes = 228 * 1024}, nullptr, 0, 1),
                   ladder::CudaError);
   CHECK_THROWS_WITH(
