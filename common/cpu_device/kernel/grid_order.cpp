@@ -535,8 +535,9 @@ std::string ask_for_parts(const GridOrder::Who& first, const GridOrder::Who& sec
   } else {
     return otherwise;
   }
-  return fmt::format("they are {}: does {} leave {} out, or should one of them store alone?", who, where,
-                     what);
+  return fmt::format(
+      "they are {}: does {} leave {} out, do their parts overlap, or should one of them store alone?", who,
+      where, what);
 }
 
 /// Two blocks store the same elements: why may that be?

@@ -346,10 +346,12 @@ TEST_CASE("two threads of a block that store one element are told from those tha
   const std::string stores = blame({}, true, [&] {
     if (blockIdx.x == 0 && threadIdx.x % 32 == 0) *element = threadIdx.x + 1;
   });
-  CHECK_THAT(stores, ContainsSubstring("race in global memory: thread 0 and thread 32 of block (0,0,0) store "
-                                       "the same element by the same line, and nothing orders the two: "
-                                       "they are the same lane of warps 0 and 1: does the index leave the "
-                                       "warp out, or should one of them store alone?\n  first store by"));
+  CHECK_THAT(stores,
+             ContainsSubstring(
+                 "race in global memory: thread 0 and thread 32 of block (0,0,0) store "
+                 "the same element by the same line, and nothing orders the two: "
+                 "they are the same lane of warps 0 and 1: does the index leave the "
+                 "warp out, do their parts overlap, or should one of them store alone?\n  first store by"));
   const auto two_store = [&](unsigned one, unsigned other) {
     const auto store = [&] {
       if (blockIdx.x == 0 && (threadIdx.x == one || threadIdx.x == other)) *element = threadIdx.x + 1;
@@ -361,6 +363,15 @@ TEST_CASE("two threads of a block that store one element are told from those tha
   CHECK_THAT(two_store(3, 4), ContainsSubstring("they are two lanes of one warp: does the index leave the "
                                                 "lane out"));
   CHECK_THAT(two_store(3, 36), ContainsSubstring(": should each store elements of its own?"));
+  static unsigned row[16 + 8];  // the two elements of each of 16 lanes are 8 apart
+  add_device_variable(row, sizeof row);
+  CHECK_THAT(blame({}, true,
+                   [&] {
+                     if (blockIdx.x == 0 && threadIdx.x < 16)
+                       for (int i = 0; i < 2; ++i) row[threadIdx.x + 8 * i] = threadIdx.x + 1;
+                   }),
+             ContainsSubstring("they are two lanes of one warp: does the index leave the lane out, do their "
+                               "parts overlap, or should one of them store alone?"));
   const auto update = [&](unsigned to) { *element = to; };
   const std::string by_two_lines = blame({}, true, [&] {
     if (blockIdx.x != 0) return;
@@ -519,7 +530,7 @@ TEST_CASE("copies between two blocks that nothing orders are named") {
                         "the same elements, and nothing orders the two\n  both store the box from row 0, "
                         "column 0 on at observe/test_grid_order.cu:") &&
           ContainsSubstring(": they are the same lane of warps 0 and 1: does the row or the column leave the "
-                            "warp out, or should one of them store alone?\n"));
+                            "warp out, do their parts overlap, or should one of them store alone?\n"));
   // One thread's own stores have no order either, until it has waited for more than that they are read.
   const auto store_twice = [&](bool waits) {
     return blame({}, true, [&] {
