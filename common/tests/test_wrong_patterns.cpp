@@ -695,6 +695,32 @@ TEST_CASE("Pieces of a tile that take each other's place are named, and a C that
                  "taken from row 128 t?"));
 }
 
+TEST_CASE("Rows or columns that lie in another order in each tile are named") {
+  ladder::testing::skip_unless_runnable(ladder::fake::lesson());  // not within a CHECK
+  const auto strided = [](int i) { return i / 128 * 128 + i % 128 % 8 * 16 + i % 128 / 8; };
+  const auto row = [&](int i, int j) { return std::pair(strided(i), j); };
+  const std::string of_rows = "in each 128 rows of C, row 8 y + i holds what belongs to row 16 i + y (i < 8)",
+                    asked =
+                        ": do a thread's sums lie apart where they are multiplied and side by side where "
+                        "they are stored, or the other way round?";
+  CHECK_THAT(complaint_of_places(131, 136, row), ContainsSubstring("\n  " + of_rows + asked));
+  CHECK_THAT(complaint_of_places(131, 136, [&](int i, int j) { return std::pair(strided(i), strided(j)); }),
+             ContainsSubstring("\n  " + of_rows +
+                               ", and in each 128 columns of C, column 8 y + i holds what "
+                               "belongs to column 16 i + y (i < 8)" +
+                               asked));
+  CHECK_THAT(
+      complaint_of_places(70, 72, [](int i, int j) { return std::pair(i, j ^ 8 ^ (j / 4 % 2)); }),
+      ContainsSubstring("\n  in each 16 columns of C, the columns lie in another order: column 0 holds what "
+                        "belongs to column 8, column 1 holds what belongs to column 9 and so on: are they in "
+                        "one order where B is loaded or multiplied, and in another where sums are stored?"));
+  // The first tile alone, and one that ends beyond C.
+  CHECK_THAT(
+      complaint_of_places(256, 72, [&](int i, int j) { return i < 128 ? row(i, j) : std::pair(i, j); }),
+      !ContainsSubstring("in each"));
+  CHECK_THAT(complaint_of_places(96, 72, row), !ContainsSubstring("in each"));
+}
+
 TEST_CASE("A tile's number that is taken for its row is named where C has two tiles alone") {
   ladder::testing::skip_unless_runnable(ladder::fake::lesson());  // not within a CHECK
   const auto moved = [](int by) {
@@ -959,6 +985,7 @@ struct Mistaken {
   using Index = std::function<size_t(const ladder::Gemm&, int outer, int k)>;
   Index of_a = [](const ladder::Gemm& g, int row, int k) { return size_t(row) * g.k + k; };
   Index of_b = [](const ladder::Gemm& g, int column, int k) { return size_t(k) * g.n + column; };
+  bool is_a_in_b = false, is_b_in_a = false;  ///< are these the places of elements of the other operand?
   std::function<float(const std::vector<float>& right, const ladder::Gemm&, int row, int column)> change =
       [](const auto& right, const ladder::Gemm& g, int row, int column) { return right[row * g.n + column]; };
 
@@ -973,7 +1000,8 @@ struct Mistaken {
       for (int row = 0; row < g.m; ++row)
         for (int column = 0; column < g.n; ++column)
           for (int k = 0; k < g.k; ++k)
-            product[row * g.n + column] += at(a, of_a(g, row, k)) * at(b, of_b(g, column, k));
+            product[row * g.n + column] +=
+                at(is_a_in_b ? b : a, of_a(g, row, k)) * at(is_b_in_a ? a : b, of_b(g, column, k));
       std::vector<__nv_bfloat16> c(product.size());
       for (int row = 0; row < g.m; ++row)
         for (int column = 0; column < g.n; ++column)
@@ -1033,6 +1061,43 @@ TEST_CASE("Tiles that are swizzled where they are stored or where they are read,
              ContainsSubstring("tiles of A are swizzled where they are stored and not where they are read"));
   CHECK_THAT(b,
              ContainsSubstring("tiles of B are swizzled where they are stored and not where they are read"));
+}
+
+TEST_CASE("A tile that holds the other operand's elements is named, and one that is stored too narrow") {
+  // Place `at` of a tile of so many columns that begins at (row, column).
+  const auto place = [](int row, int column, int at, int width, int rows, int columns) {
+    row += at / width, column += at % width;
+    return row < rows && column < columns ? size_t(row) * columns + column : size_t(-1);
+  };
+  Mistaken in_b;
+  in_b.is_b_in_a = true;  // 96 rows of A lie in one tile
+  in_b.of_b = [=](const ladder::Gemm& g, int column, int k) {
+    return place(0, k / 64 * 64, k % 64 * 128 + column % 128, 64, g.m, g.k);
+  };
+  const std::string of_b = in_b.complaint();  // a test is not skipped within a CHECK
+  CHECK_THAT(
+      of_b, ContainsSubstring("in place of a tile of B, elements of A were multiplied, in the order in which "
+                              "the 128 x 64 of its tile follow each other: is A's tile stored where B's "
+                              "belongs?"));
+  Mistaken in_a;
+  in_a.is_a_in_b = true;
+  in_a.of_a = [=](const ladder::Gemm& g, int row, int k) {
+    return place(k / 64 * 64, 0, row % 128 * 64 + k % 64, 128, g.k, g.n);
+  };
+  const std::string of_a = in_a.complaint();
+  CHECK_THAT(of_a,
+             ContainsSubstring("in place of a tile of A, elements of B were multiplied, in the order in "
+                               "which the 64 x 128 of its tile"));
+  Mistaken narrow;
+  narrow.of_b = [=](const ladder::Gemm& g, int column, int k) {
+    const int row = column % 128 / 64 * 64 + k % 64;
+    return place(k / 64 * 64 + row / 2, column / 128 * 128, row % 2 * 64 + column % 64, 128, g.k, g.n);
+  };
+  const std::string of_narrow = narrow.complaint();
+  CHECK_THAT(
+      of_narrow,
+      ContainsSubstring("row r of each K tile of B, 128 wide, lies in rows 2 r and 2 r + 1 of its panels, 64 "
+                        "wide: is 64 taken for the tile's width where B is stored to shared memory?"));
 }
 
 TEST_CASE("Squares of an operand that are multiplied transposed are named") {
@@ -1114,6 +1179,19 @@ TEST_CASE("Sums that begin anew with a later K tile are named") {
   CHECK_THAT(mistaken.complaint(),
              ContainsSubstring("C lacks the products of k = 0 to 191: do the sums begin anew "
                                "with K tile 3 (of 5, 64 wide)?"));
+}
+
+TEST_CASE("Sums that begin anew within a K tile are named") {
+  Mistaken mistaken;
+  for (const int first : {16, 48, 240}) {
+    mistaken.of_a = [=](const ladder::Gemm& g, int row, int k) {
+      return k < first ? size_t(-1) : size_t(row) * g.k + k;
+    };
+    const std::string complaint = mistaken.complaint();
+    CHECK_THAT(complaint,
+               ContainsSubstring("C lacks the products of k = 0 to " + std::to_string(first - 1) +
+                                 ": do the sums begin anew with k = " + std::to_string(first) + "?"));
+  }
 }
 
 TEST_CASE("Tiles that are loaded with row and column exchanged are named") {

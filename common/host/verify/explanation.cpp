@@ -87,6 +87,7 @@ class Explainer {
     if (text.empty()) text = explain_by_sums_of_other_tile();
     if (text.empty()) text = explain_by_other_tile_of_c();
     if (text.empty()) text = explain_by_transposed_squares();
+    if (text.empty()) text = explain_by_place_in_tile();
     return text;
   }
 
@@ -266,9 +267,12 @@ class Explainer {
     std::string text = range.is_twice ? fmt::format("C has the products of k = {} to {} twice", first, last)
                                       : fmt::format("C lacks the products of k = {} to {}", first, last);
     const int i = first / kTileWidth;
-    if (!range.is_twice && first == 0 && last >= kTileWidth && (last + 1) % kTileWidth == 0)
+    const int next = last + 1;
+    if (!range.is_twice && first == 0 && next > kTileWidth && next % kTileWidth == 0)
       return text + fmt::format(": do the sums begin anew with K tile {} (of {}, 64 wide)?",
-                                (last + 1) / kTileWidth, tiles_);
+                                next / kTileWidth, tiles_);
+    if (!range.is_twice && first == 0 && next % kStepOfProduct == 0 && next % kTileWidth && next < shape_.k)
+      return text + fmt::format(": do the sums begin anew with k = {}?", next);
     const bool is_one_tile = first % kTileWidth == 0 &&
                              (last + 1 == (i + 1) * kTileWidth || (last + 1 == shape_.k && i + 1 == tiles_));
     if (is_one_tile && i + 1 == tiles_) {
@@ -956,6 +960,51 @@ class Explainer {
     return "";
   }
 
+  /// One operand's tile holds the other's elements, or its own as if its rows were as wide as a panel.
+  std::string explain_by_place_in_tile() {
+    const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
+    const auto makes_all_of = [&](const Factor& a, const Factor& b) {
+      if (makes_all(a, b) && makes_all_of_c(remake_)) return true;
+      remake_ = nullptr;
+      return false;
+    };
+    constexpr const char* kOther =
+        "in place of a tile of {}, elements of {} were multiplied, in the order in which the {} x {} of its "
+        "tile follow each other: is {}'s tile stored where {}'s belongs?";
+    for (const int64_t width : {128, 64, 256}) {
+      for (const int64_t height : {128, 64, 256}) {
+        if (makes_all_of(right_a(), [=, this](const WrongElement& e, int64_t i) {
+              const int64_t at = i % kTileWidth * width + e.column % width;
+              return element(a_, e.row / height * height + at / kTileWidth,
+                             i / kTileWidth * kTileWidth + at % kTileWidth, m, k, k);
+            }))
+          return fmt::format(kOther, "B", "A", height, kTileWidth, "A", "B");
+        if (makes_all_of(
+                [=, this](const WrongElement& e, int64_t i) {
+                  const int64_t at = e.row % height * kTileWidth + i % kTileWidth;
+                  return element(b_, i / kTileWidth * kTileWidth + at / width,
+                                 e.column / width * width + at % width, k, n, n);
+                },
+                right_b()))
+          return fmt::format(kOther, "A", "B", kTileWidth, width, "B", "A");
+      }
+      const int64_t panels = width / kTileWidth;
+      if (panels > 1 && makes_all_of(right_a(), [=, this](const WrongElement& e, int64_t i) {
+            const int64_t row =
+                e.column % width / kTileWidth * kTileWidth + i % kTileWidth;  // of 64 elements
+            return element(b_, i / kTileWidth * kTileWidth + row / panels,
+                           e.column / width * width + row % panels * kTileWidth + e.column % kTileWidth, k, n,
+                           n);
+          }))
+        return fmt::format(
+            "row r of each K tile of B, {} wide, lies in rows {} r {} {} r + {} of its panels, {} wide: is "
+            "{} "
+            "taken for the tile's width where B is stored to shared memory?",
+            width, panels, panels == 2 ? "and" : "to", panels, panels - 1, kTileWidth, kTileWidth);
+    }
+    return "";
+  }
+
   /// Squares of C are transposed: fragments were stored, or operands loaded, with rows for columns.
   std::string explain_by_transposed_squares() {
     if (reference_.sampled()) return "";
@@ -1452,6 +1501,88 @@ std::string explain_by_moved_c(const std::vector<std::vector<WrongElement>>& til
   return "";
 }
 
+/// In each tile of C the rows, the columns or both lie in another order, as where a thread's sums lie apart
+/// where they are multiplied and side by side where they are stored.
+std::string explain_by_order_in_tiles(const WrongElements& wrong, const Reference& reference, bool is_exact) {
+  constexpr int64_t kMostElements = int64_t{1} << 22;
+  const int m = reference.shape.m, n = reference.shape.n;
+  if (!is_exact || reference.sampled() || int64_t{m} * n > kMostElements) return "";
+  const RightC right(reference);
+  const auto is_held = [&](int row, int column, int source_row, int source_column) {
+    const int64_t at = int64_t{row} * n + column;
+    return !wrong.is_unwritten(at) &&
+           wrong.got(at, right.at(row, column)) == right.at(source_row, source_column);
+  };
+  // Place p of a tile holds what belongs to place order[p].
+  const auto source = [](const std::vector<int>& order, int i) {
+    const int size = static_cast<int>(order.size());
+    return i / size * size + order[static_cast<size_t>(i % size)];
+  };
+  const auto strided = [](int size, int side) {  // as `size / side` threads with `side` sums each
+    std::vector<int> order;
+    for (int i = 0; i < size; ++i) order.push_back(i % side * (size / side) + i / side);
+    return order;
+  };
+  const auto say_strided = [](const char* what, int size, int side) {
+    return fmt::format("in each {} {}s of C, {} {} y + i holds what belongs to {} {} i + y (i < {})", size,
+                       what, what, side, what, size / side, side);
+  };
+  constexpr const char* kAsked =
+      ": do a thread's sums lie apart where they are multiplied and side by side where they are stored, or "
+      "the "
+      "other way round?";
+  std::vector<std::pair<int, int>> sides = {{1, 1}};  // nothing is moved
+  for (const int size : {16, 32, 64, 128, 256})
+    for (int side = 2; side < size; side *= 2) sides.emplace_back(size, side);
+  for (const auto& [height, of_rows] : sides)
+    for (const auto& [width, of_columns] : sides) {
+      if ((height == 1 && width == 1) || height > m || width > n) continue;
+      const std::vector<int> rows = strided(height, of_rows), columns = strided(width, of_columns);
+      bool holds = true;
+      for (int row = 0; row < m && holds; ++row)
+        for (int column = 0; column < n && holds; ++column)
+          holds = is_held(row, column, source(rows, row), source(columns, column));
+      if (!holds) continue;
+      const std::string of_row = height > 1 ? say_strided("row", height, of_rows) : "",
+                        of_column = width > 1 ? say_strided("column", width, of_columns) : "";
+      return of_row + (of_row.empty() || of_column.empty() ? "" : ", and ") + of_column + kAsked;
+    }
+  for (const bool is_row : {true, false})
+    for (const int size : {16, 32, 64, 128, 256}) {
+      const int lines = is_row ? m : n, length = is_row ? n : m;
+      if (size >= lines) continue;
+      const auto holds = [&](int at, int from) {
+        for (int first = 0; first + at < lines; first += size)
+          for (int i = 0; i < length; ++i)
+            if (!(is_row ? is_held(first + at, i, first + from, i) : is_held(i, first + at, i, first + from)))
+              return false;
+        return true;
+      };
+      std::vector<int> order;
+      std::set<int> taken;
+      for (int at = 0; at < size && static_cast<int>(order.size()) == at; ++at)
+        for (int from = 0; from < size; ++from)
+          if (!taken.count(from) && holds(at, from)) {
+            order.push_back(from), taken.insert(from);
+            break;
+          }
+      if (static_cast<int>(order.size()) < size) continue;
+      std::string which;
+      int said = 0;
+      const char* const what = is_row ? "row" : "column";
+      for (int at = 0; at < size && said < 2; ++at)
+        if (order[static_cast<size_t>(at)] != at)
+          which += fmt::format("{}{} {} holds what belongs to {} {}", said++ ? ", " : "", what, at, what,
+                               order[static_cast<size_t>(at)]);
+      return fmt::format(
+          "in each {} {}s of C, the {}s lie in another order: {} and so on: are they in one order where {} "
+          "is "
+          "loaded or multiplied, and in another where sums are stored?",
+          size, what, what, which, is_row ? "A" : "B");
+    }
+  return "";
+}
+
 /// Two blocks share a pair of tiles, and the pair's number is not multiplied by 2.
 std::string explain_by_number_of_pair(const std::vector<std::vector<WrongElement>>& tiles,
                                       const WrongElements& wrong, const Reference& reference, bool is_exact) {
@@ -1670,7 +1801,11 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
       !text.empty())
     return text;
   Found first = find_in(tiles.front());
-  if (first.fact.empty()) return made_by.walks;
+  const auto explain_order = [&] { return explain_by_order_in_tiles(wrong, reference, is_exact); };
+  if (first.fact.empty()) {
+    const std::string text = explain_order();
+    return text.empty() ? made_by.walks : text;
+  }
   if (const std::string text = first.explainer->choose(tried); !text.empty()) first.say(text);
   std::vector<Found> others;
   bool all_alike = true;
@@ -1689,6 +1824,7 @@ std::string explain(const WrongElements& wrong, const Reference& reference, bool
         std::all_of(tried.begin(), tried.end(),
                     [&](const auto& tile) { return other.explainer->also_explains(tile); }))
       return other.where + other.fact + other.advice;
+  if (const std::string text = explain_order(); !text.empty()) return text;
   if (!made_by.walks.empty()) return made_by.walks;
   // What a descriptor does, it does in all tiles.
   const auto forget_descriptor = [](Found& one) {
