@@ -15,8 +15,8 @@ using ladder::exercise::expect, ladder::exercise::small_integers;
 void run(int n, int blocks, int threads, float scale) {
   const auto q = small_integers<float>(n, 1), k = small_integers<float>(n, 2),
              v = small_integers<float>(n, 3);
-  std::vector<float> expected;
-  for (int i = 0; i < n; ++i) expected.push_back(std::max((q[i] * k[i]) * scale, 0.0f) * v[i]);
+  std::vector<float> expected;  // + 0, so that no message calls a 0 -0
+  for (int i = 0; i < n; ++i) expected.push_back(std::max((q[i] * k[i]) * scale, 0.0f) * v[i] + 0.0f);
   const ladder::DeviceBuffer<float> q_device(q), k_device(k), v_device(v);
   ladder::exercise::Output<float> out("out", n);
   exercise::launch_staged(q_device.data(), k_device.data(), v_device.data(), out.data(), scale, n, blocks,

@@ -34,7 +34,7 @@ void add(int rows, int columns) {
   };
   std::vector<ladder::exercise::Alternative> alternatives = {
       {"each of them is the element of b alone, as if a were 0 there: does its box of a lie outside of the "
-       "matrix, too far down or too far right?",
+       "matrix, too far down or too far right? tma_load takes the column first",
        with_a_of(rows, columns)}};
   const auto with_b_of = [&](const std::function<int(int row)>& row_of_b) {
     return [&, row_of_b](size_t place) {
