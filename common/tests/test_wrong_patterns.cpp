@@ -215,8 +215,9 @@ TEST_CASE("A K tile that is left out, counted twice or taken for another is name
   // Two parts, of tiles 0 to 2 and 2 to 3.
   CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 4 ? 2 : tile; }),
              ContainsSubstring(
-                 "K tile 2 (of 5, 64 wide) was multiplied in place of K tile 4: a slot was read before "
-                 "it was filled again, or the wrong tile was loaded; or two blocks, or groups of "
+                 "K tile 2 (of 5, 64 wide) was multiplied in place of K tile 4: the last K tile was never "
+                 "loaded, a slot was read before it was filled again, or the wrong tile was loaded; or two "
+                 "blocks, or groups of "
                  "threads, take parts of K one behind the other, tiles 0 to 2 and 2 to 3: tile 2 counts "
                  "twice, and tile 4 never"));
   CHECK_THAT(complaint_of_k_tiles([](int, int, int tile) { return tile == 3 ? 1 : tile; }),

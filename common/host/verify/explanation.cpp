@@ -204,9 +204,11 @@ class Explainer {
     return true;
   }
   std::string tile(int i) const { return fmt::format("K tile {} (of {}, 64 wide)", i, tiles_); }
-  static const char* why_stale(int taken, int due) {
-    return taken < due ? "a slot was read before it was filled again, or the wrong tile was loaded"
-                       : "a slot was overwritten before it was read, or the wrong tile was loaded";
+  const char* why_stale(int taken, int due) const {
+    return taken > due         ? "a slot was overwritten before it was read, or the wrong tile was loaded"
+           : due + 1 == tiles_ ? "the last K tile was never loaded, a slot was read before it was filled "
+                                 "again, or the wrong tile was loaded"
+                               : "a slot was read before it was filled again, or the wrong tile was loaded";
   }
 
   /// Of two parts of K, one behind the other, the first is one tile longer where their number is odd; does
