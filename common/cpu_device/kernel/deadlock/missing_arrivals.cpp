@@ -446,6 +446,11 @@ std::string steps_of_exited(const WaitGraph& graph, const Mbarrier& barrier,
   } else {
     others = graph.root()->waiting;
     const std::string names = names_of(others);
+    const uint64_t taken = other && barrier.is_full ? waits_in_ring(barrier, *others.front()) : arrived;
+    if (taken < arrived)
+      return text + ", and " + names + (are_several(names) ? " have" : " has") +
+             (taken ? " waited only " + times(taken) : " not waited") + " for " + slot_of_ring(barrier) +
+             " before: is the index of a slot wrong?";
     text += ", and " + names + (are_several(names) ? " wait" : " waits") + " for one more";
   }
   if (waited != arrived) return text + ": is an arrival missing, or a wait too many?";

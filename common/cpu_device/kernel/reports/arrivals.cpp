@@ -534,7 +534,8 @@ std::string explain_two_who_arrive(const Thread& thread, const Mbarrier& barrier
 
 /// The warp of the thread arrived in this phase before: why it does so again; else nothing.
 std::string explain_second_arrival(const Thread& thread, const Mbarrier& barrier,
-                                   const Mbarrier::Arrival& earlier, bool is_first_lap) {
+                                   const Mbarrier::Arrival& earlier, bool is_first_lap, const char* what,
+                                   Location where) {
   const Thread::Seen& seen = thread.last_seen;
   if (earlier.of_operation || earlier.thread->warp != thread.warp) return "";
   if (earlier.thread != &thread && barrier.expected == 1 && is_first_lap)
@@ -542,7 +543,16 @@ std::string explain_second_arrival(const Thread& thread, const Mbarrier& barrier
            own_place(earlier.where) + ": should one thread alone come here?";
   if (earlier.thread != &thread) return "";
   const std::string before = "\n  the thread arrived in this phase before, at " + own_place(earlier.where);
-  if (earlier.waits_before == thread.mbarrier_waits) return before + ", and has waited for no mbarrier since";
+  const bool is_expected_apart = own_place(earlier.where) != own_place(where) &&
+                                 std::strcmp(earlier.what, "mbarrier_arrive_expect_bytes") == 0 &&
+                                 std::strcmp(what, earlier.what) == 0;
+  if (earlier.waits_before == thread.mbarrier_waits)
+    return before + (is_expected_apart
+                         ? ", and arrives again at " + own_place(where) +
+                               " without a wait between: an "
+                               "arrive.expect_tx is an arrival, too: should the phase have one for all its "
+                               "bytes, or is the count too small?"
+                         : ", and has waited for no mbarrier since");
   const Mbarrier* const other = other_end(barrier);
   if (other && seen.barrier && seen.barrier != other && other_end(*seen.barrier) &&
       seen.barrier->is_full == other->is_full && seen.barrier->initialised_at == other->initialised_at)
@@ -607,7 +617,7 @@ std::string explain_arrival_too_many(const Thread& thread, const Mbarrier& barri
     const bool are_two = !earlier.of_operation && earlier.thread->warp != thread.warp &&
                          barrier.expected == 1 && is_first_lap && earlier.thread->block == thread.block;
     std::string why = are_two ? explain_two_who_arrive(thread, barrier, earlier, what, where) : "";
-    if (why.empty()) why = explain_second_arrival(thread, barrier, earlier, is_first_lap);
+    if (why.empty()) why = explain_second_arrival(thread, barrier, earlier, is_first_lap, what, where);
     if (!why.empty()) return why + text;
   }
   if (!seen.barrier) return text + "\n  the thread has waited for no mbarrier";

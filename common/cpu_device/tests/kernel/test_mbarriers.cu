@@ -186,6 +186,13 @@ TEST_CASE("of an arrival too many it is said what the phase waits for, and what 
                        ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
                        ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
                      });
+  check_named_always(
+      " without a wait between: an arrive.expect_tx is an arrival, too: should the phase have one",
+      [](Storage& shared) {
+        if (threadIdx.x != 0) return;
+        ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
+        ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 32);
+      });
   check_named_always("waits for 16 bytes; no thread waits for it", [](Storage& shared) {
     if (threadIdx.x != 0) return;
     ptx::mbarrier_arrive_expect_bytes(&shared.full[0], 16);
@@ -1086,6 +1093,40 @@ TEST_CASE(
                ContainsSubstring(": it waited 4 times for a slot of ring.empty, and arrived 4 times, and "
                                  "warps 1-2 wait for one more: does it make too few steps, or warps 1-2 too "
                                  "many?\n"));
+  }
+}
+
+TEST_CASE("who arrives at the slot that comes next is asked for the index, not for one step more") {
+  struct Slots {
+    ptx::Mbarrier full[2], empty[2];
+  };
+  for (const Schedule& schedule : fixed_schedules()) {
+    CAPTURE(schedule.name());
+    const auto run = [&](int ahead) {
+      return failure({.block = 64, .shared_bytes = sizeof(Slots)}, schedule, [&] {
+        auto& ring = ladder::shared_storage<Slots>();
+        if (threadIdx.x == 0)
+          for (int slot = 0; slot < 2; ++slot) {
+            ptx::mbarrier_init(&ring.full[slot], 32);
+            ptx::mbarrier_init(&ring.empty[slot], 32);
+          }
+        __syncthreads();
+        if (threadIdx.x < 32) {
+          ptx::mbarrier_wait(&ring.empty[0], 1);
+          ptx::mbarrier_arrive(&ring.full[ahead]);
+        } else {
+          ptx::mbarrier_wait(&ring.full[0], 0);
+          ptx::mbarrier_arrive(&ring.empty[0]);
+        }
+      });
+    };
+    CHECK(run(0) == "");
+    const std::string report = run(1);
+    CAPTURE(report);
+    CHECK_THAT(report, ContainsSubstring(" has exited: it waited once for a slot of ring.empty, and arrived "
+                                         "once, and warp 1 has not waited for a slot of ring.full before: "
+                                         "is the index of a slot wrong?\n"));
+    CHECK_THAT(report, !ContainsSubstring("for one more"));
   }
 }
 
