@@ -328,6 +328,8 @@ void RaceChecker::barrier_range(unsigned first, unsigned count) {
 
 uint32_t RaceChecker::epoch(unsigned thread) const { return threads_[thread].epoch; }
 
+uint32_t RaceChecker::begin_epoch(unsigned thread) { return ++threads_[thread].epoch; }
+
 bool RaceChecker::knows(unsigned thread, unsigned other, uint32_t epoch) const {
   const Thread& t = threads_[thread];
   return thread == other ? t.epoch >= epoch : clocks_->counts(t.known)[other] >= epoch;
@@ -1312,6 +1314,20 @@ std::string RaceChecker::left_array(const Conflict& conflict, const Words& words
              : explain_left_(words.second, words.second_what, conflict.second_writes, conflict.offset);
 }
 
+namespace {
+
+/// Of those who call the line, the outermost in a function that the other line lies in, too: there the order
+/// of both can be seen. Else the outermost.
+std::string caller_beside(const OwnLine& line, const OwnLine& other) {
+  for (auto call = line.calls.rbegin(); call != line.calls.rend(); ++call)
+    if (std::any_of(other.calls.begin(), other.calls.end(),
+                    [&](const OwnLine::Call& one) { return one.function == call->function; }))
+      return call->place;
+  return line.caller;
+}
+
+}  // namespace
+
 void RaceChecker::report(Conflict conflict) {
   if (only_early_reads_ && conflict.why != Why::early_read_later) return;
   reported_ = true;
@@ -1327,17 +1343,18 @@ void RaceChecker::report(Conflict conflict) {
     why = explain_unordered_(pair);
   }
   // Several calls of one copying function look alike.
-  const auto place_of = [](const OwnLine& line, const std::string& what) {
-    return line.caller.empty() || (what != "cp.async" && what != "store")
-               ? line.place
-               : line.place + ", called from " + line.caller + ",";
+  const auto place_of = [](const OwnLine& line, const std::string& what, const OwnLine& other) {
+    if (line.caller.empty() || (what != "cp.async" && what != "store")) return line.place;
+    const std::string caller = caller_beside(line, other);
+    return caller == line.place ? line.place : line.place + ", called from " + caller + ",";
   };
   const std::string name = name_of_byte(conflict.offset);
   const bool needs_no_operand = words.operand.empty() || name.rfind(words.operand, 0) == 0;
   report_(fmt::format("race in shared memory of block {} at {}{}: {}\n  {} {} ({}), {} {} ({})",
                       conflict.block, name, needs_no_operand ? "" : " (" + words.operand + ")", what_happened,
-                      place_of(words.first, words.first_what), words.verb(conflict.first_writes),
-                      words.first_what, place_of(words.second, words.second_what),
+                      place_of(words.first, words.first_what, words.second),
+                      words.verb(conflict.first_writes), words.first_what,
+                      place_of(words.second, words.second_what, words.first),
                       words.verb(conflict.second_writes), words.second_what) +
           advice_of(conflict, words, why) + both_accesses(conflict, words));
 }

@@ -252,6 +252,8 @@ class RaceChecker {
   // --- for orders beyond the cluster (grid_order.hpp). What a thread does belongs to one of its epochs.
 
   uint32_t epoch(unsigned thread) const;
+  /// What `thread` does from now on belongs to a new epoch, which is returned.
+  uint32_t begin_epoch(unsigned thread);
   /// Does `thread` know what `other` did in that epoch and before?
   bool knows(unsigned thread, unsigned other, uint32_t epoch) const;
   /// How far `thread` knows each thread of the cluster. What it does from now on belongs to a new epoch.

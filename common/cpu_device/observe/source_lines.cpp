@@ -393,6 +393,7 @@ OwnLine find_own_line(const Location& where) {
       is_inside = is_inside && place != own.place;
       if (is_inside) continue;
       own.caller = place;
+      own.calls.push_back({place, bare_name(lines[i - 1])});
       if (!is_found) own.place = own.caller;
       is_found = true;
       if (own.operands.empty())

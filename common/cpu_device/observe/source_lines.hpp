@@ -55,6 +55,10 @@ struct OwnLine {
   /// whole.
   bool is_direct = false;
   std::string statement = {};
+  struct Call {
+    std::string place, function;
+  };
+  std::vector<Call> calls = {};  ///< all such lines, `place` first
 };
 /// The innermost such line of the calls to an operation; where there is none, or no debug information, the
 /// line that calls the operation.
