@@ -45,7 +45,7 @@ struct Thread {
   unsigned copy_groups_left = 0;              ///< by that wait
   Location last_copy_wait_at;                 ///< that wait,
   Location uncommitted_wait_at;               ///< that wait, if copies were in no group yet
-  uint32_t last_copy_wait_epoch = 0;          ///< and the thread's epoch, where races are checked
+  uint32_t last_copy_wait_epoch = 0;          ///< and the thread's epoch behind it, where races are checked
   std::deque<LandedGroup> landed_groups;      ///< not yet waited for
   const CopyGroup* landing_copies = nullptr;  ///< its group that lands at the moment
   unsigned copies_since_convergence = 0;
@@ -105,8 +105,17 @@ struct Thread {
   std::vector<Order> block_barriers;
   static constexpr size_t kFencesKept = 32;
   std::deque<Order> proxy_fences;  ///< the last ones
-  Order last_store_wait;           ///< for TMA stores
-  unsigned store_groups_left = 0;  ///< by that wait
+  /// A wait for groups of cp.async; where races are checked.
+  struct CopyWait {
+    Location where;
+    uint32_t epoch = 0;   ///< behind it
+    uint64_t groups = 0;  ///< committed by then
+    unsigned left = 0;    ///< of these
+  };
+  static constexpr size_t kCopyWaitsKept = 8;
+  std::deque<CopyWait> copy_waits;  ///< the last ones
+  Order last_store_wait;            ///< for TMA stores
+  unsigned store_groups_left = 0;   ///< by that wait
   uint64_t store_waits = 0;
   Location last_store_commit;
   uint64_t mbarrier_waits = 0;  ///< that have ended

@@ -153,7 +153,11 @@ void copy_wait(unsigned in_flight, const char* what, Location where) {
   thread.last_copy_wait_at = where;
   const bool has_open_copies = thread.open_copies && !thread.open_copies->copies.empty();
   thread.uncommitted_wait_at = has_open_copies ? where : Location{};
-  if (const RaceChecker* races = cluster.races()) thread.last_copy_wait_epoch = races->epoch(thread.number);
+  if (RaceChecker* races = cluster.races()) {
+    thread.last_copy_wait_epoch = races->begin_epoch(thread.number);
+    thread.copy_waits.push_back({where, thread.last_copy_wait_epoch, thread.copy_groups_at_wait, in_flight});
+    if (thread.copy_waits.size() > Thread::kCopyWaitsKept) thread.copy_waits.pop_front();
+  }
   thread.waited_copy_groups = std::max(thread.waited_copy_groups, needed);
   while (!thread.landed_groups.empty() && thread.landed_groups.front().number <= needed) {
     const LandedGroup& group = thread.landed_groups.front();

@@ -47,16 +47,23 @@ std::string explain_late_commit(const Thread& thread, uint32_t epoch, size_t off
   return text;
 }
 
+namespace {
+
+std::string leaves_out_copies(unsigned groups) {
+  return (groups == 1 ? std::string(" leaves out the newest group")
+                      : print(" leaves out the %u newest groups", groups)) +
+         " of copies";
+}
+
+}  // namespace
+
 std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier) {
   const bool is_too_early = thread.uncommitted_wait_at.line;
   if (!thread.copy_groups_at_wait && !is_too_early) return "";
   const std::string wait = ": the wait at " + own_place(thread.last_copy_wait_at);
   if (thread.last_copy_wait_epoch > barrier.epoch) return wait + " comes after it";
   if (!thread.copy_groups_left) return is_too_early ? wait + " comes before the commit" : "";
-  return wait +
-         (thread.copy_groups_left == 1 ? std::string(" leaves out the newest group")
-                                       : print(" leaves out the %u newest groups", thread.copy_groups_left)) +
-         " of copies";
+  return wait + leaves_out_copies(thread.copy_groups_left);
 }
 
 namespace {
@@ -90,16 +97,27 @@ std::string explain_own_copy(const Thread& thread, const RaceChecker::Unordered&
   const std::string first = first_is_copy && accesses.second_what == copy ? "first " : "";
   const std::string what =
       "one thread does both, and no wait of its own for the " + first + copy + " comes between";
-  if (accesses.reads_early) {
-    const uint64_t group =
-        group_of_copy(thread, first_is_copy ? accesses.first_epoch : accesses.second_epoch, accesses.offset);
-    if (group && group <= thread.copy_groups_at_wait &&
-        group + thread.copy_groups_left > thread.copy_groups_at_wait)
-      return "one thread does both, and no wait of its own covers the " + copy +
-             explain_copy_wait(thread, {{}, thread.last_copy_wait_epoch}) + ", and this is one of them";
+  const uint32_t copied_in = first_is_copy ? accesses.first_epoch : accesses.second_epoch,
+                 read_in = first_is_copy ? accesses.second_epoch : accesses.first_epoch;
+  const auto wait =  // the last one before the read
+      std::find_if(thread.copy_waits.rbegin(), thread.copy_waits.rend(),
+                   [&](const Thread::CopyWait& one) { return one.epoch <= read_in; });
+  if (accesses.reads_early && copied_in && wait != thread.copy_waits.rend()) {
+    const uint64_t group = group_of_copy(thread, copied_in, accesses.offset);
+    if (group && group <= wait->groups && group + wait->left > wait->groups)
+      return "one thread does both, and no wait of its own covers the " + copy + ": the wait at " +
+             own_place(wait->where) + leaves_out_copies(wait->left) + ", and this is one of them";
+    if (accesses.is_rewritten && copied_in >= wait->epoch) {
+      accesses.retell(
+          "overwritten while it may still be read, or read before the copy landed: no barrier or wait orders "
+          "the two");
+      return "one thread starts the " + copy + " and reads after that, and its last wait before the read (" +
+             own_place(wait->where) + ") comes before both: is the " + copy +
+             " started too early, as the read must come first, or must a wait come between?";
+    }
   }
   if (!first_is_copy || !accesses.second_epoch || !thread.copy_groups_at_wait || !thread.copy_groups_left ||
-      thread.last_copy_wait_epoch < accesses.first_epoch ||
+      thread.last_copy_wait_epoch <= accesses.first_epoch ||
       thread.last_copy_wait_epoch > accesses.second_epoch)
     return what + (first.empty()
                        ? ""
@@ -112,7 +130,7 @@ std::string explain_own_copy(const Thread& thread, const RaceChecker::Unordered&
 std::string explain_open_copies(const Thread& thread) {
   const CopyGroup* const open = thread.open_copies.get();
   if (!open || open->copies.empty() || !thread.copy_groups_left || !thread.copy_groups_at_wait ||
-      open->copies.front().epoch > thread.last_copy_wait_epoch)
+      open->copies.front().epoch >= thread.last_copy_wait_epoch)
     return "";
   return print(
              "the wait at %s leaves out the newest %u groups, and the last cp.async before it are in none: ",

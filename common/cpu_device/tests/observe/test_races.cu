@@ -1146,6 +1146,25 @@ __global__ void waits_for_all_but_its_copy(const float* from, float* out) {
   __pipeline_wait_prior(0);
 }
 
+/// Each thread reads back what it has copied, and fills its place again before that, or behind it.
+template <bool kReadsFirst>
+__global__ void refills_what_it_reads(const float* from, float* out) {
+  auto& smem = ladder::shared_storage<Exchange>();
+  float* const to = reinterpret_cast<float*>(&smem.values[threadIdx.x]);
+  copy_word(to, &from[threadIdx.x]);
+  __pipeline_commit();
+  __pipeline_wait_prior(0);  // covers the first copy
+  if (kReadsFirst) out[threadIdx.x] = *to;
+  copy_word(to, &from[threadIdx.x]);
+  __pipeline_commit();
+  if (!kReadsFirst) out[threadIdx.x] = *to;
+  __pipeline_commit();
+  __pipeline_wait_prior(2);
+  __pipeline_commit();
+  __pipeline_wait_prior(2);
+  __pipeline_wait_prior(0);
+}
+
 struct Handed {
   int value;
   ptx::Mbarrier filled, taken, begun;
@@ -1378,6 +1397,21 @@ TEST_CASE("a wait that leaves out the copy that its thread reads next is named")
         ContainsSubstring("one thread does both, and no wait of its own covers the cp.async: the wait at " +
                           place_of("leaves its copy out") +
                           " leaves out the newest group of copies, and this is one of them\n"));
+}
+
+TEST_CASE("a copy that begins before its thread reads what was there is asked whether it begins too early") {
+  PinnedVector<float> from(kThreads), out(kThreads);
+  for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
+    CAPTURE(schedule.name());
+    CHECK(failure_of(schedule, refills_what_it_reads<true>, from.data(), out.data()) == "");
+    const std::string report = failure_of(schedule, refills_what_it_reads<false>, from.data(), out.data());
+    CHECK_THAT(report, ContainsSubstring("overwritten while it may still be read, or read before the copy"));
+    CHECK_THAT(report,
+               ContainsSubstring("one thread starts the cp.async and reads after that, and its last wait "
+                                 "before the read (" +
+                                 place_of("covers the first copy") +
+                                 ") comes before both: is the cp.async started too early"));
+  }
 }
 
 TEST_CASE("a wait that passes twice with the same parity is said to be the second") {
