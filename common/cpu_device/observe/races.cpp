@@ -1074,7 +1074,13 @@ std::optional<unsigned> RaceChecker::last_writer(unsigned block, std::size_t off
   return cell.writer;
 }
 
-uint32_t RaceChecker::last_read_at(Site site, unsigned block, unsigned thread) const {
+std::string RaceChecker::slot_of_byte(std::size_t offset) const {
+  const std::string name = name_of_byte(offset);
+  return name.substr(0, name.find(']') + 1);
+}
+
+uint32_t RaceChecker::last_read_at(Site site, unsigned block, std::size_t offset, unsigned thread) const {
+  const std::string slot = slot_of_byte(offset);
   const Shadow& shadow = shadows_[block];
   const std::size_t cells = shadow.whole.size() * kChunkCells;
   uint32_t last = 0;
@@ -1082,8 +1088,10 @@ uint32_t RaceChecker::last_read_at(Site site, unsigned block, unsigned thread) c
     const Cell& cell = shadow.cell(i);
     for (const Reads* reads = &cell.reads; reads->lanes; reads = &more_reads_[reads->next]) {
       for (uint32_t lanes = reads->site == site ? reads->lanes : 0; lanes; lanes &= lanes - 1)
-        if (reads->agent(static_cast<unsigned>(__builtin_ctz(lanes)), thread_count_) == thread)
-          last = std::max(last, reads->epoch);
+        if (reads->epoch > last &&
+            reads->agent(static_cast<unsigned>(__builtin_ctz(lanes)), thread_count_) == thread &&
+            slot_of_byte(i * kCellBytes) == slot)
+          last = reads->epoch;
       if (!reads->next) break;
     }
   }
@@ -1158,11 +1166,7 @@ std::vector<RaceChecker::SiteRange> RaceChecker::ranges_of_sites(unsigned block)
 }
 
 std::string RaceChecker::landed_and_unread(const Conflict& conflict) const {
-  const auto element_of = [&](std::size_t offset) {
-    const std::string name = name_of_byte(offset);
-    return name.substr(0, name.find(']') + 1);  // nothing where it has no index
-  };
-  const std::string read = element_of(conflict.offset);
+  const std::string read = slot_of_byte(conflict.offset);
   const std::string array = read.substr(0, read.find('[') + 1);
   if (array.empty()) return "";
   const unsigned reader = conflict.first_writes ? thread_of(conflict.second_agent, conflict.second_epoch)
@@ -1176,7 +1180,7 @@ std::string RaceChecker::landed_and_unread(const Conflict& conflict) const {
   bool has_landed = false;
   const auto is_found = [&] { return has_landed && writers.size() > 1; };
   for (std::size_t i = 0; i < cells; i += shadow.is_split[i / kChunkCells] ? 1 : kChunkCells) {
-    const std::string element = element_of(i * kCellBytes);
+    const std::string element = slot_of_byte(i * kCellBytes);
     if (element != slot) {
       if (is_found()) break;
       slot = element, writers.clear();
@@ -1249,7 +1253,9 @@ RaceChecker::Unordered RaceChecker::unordered_of(const Conflict& conflict, const
       .offset = conflict.offset,
       .block = conflict.block,
       .last_read_there =
-          [&](unsigned thread) { return last_read_at(conflict.first_site, conflict.block, thread); },
+          [&](unsigned thread) {
+            return last_read_at(conflict.first_site, conflict.block, conflict.offset, thread);
+          },
       .reads_of_other_warps =
           [&] {
             return reads_of_other_warps(conflict.first_writes ? conflict.second_site : conflict.first_site,

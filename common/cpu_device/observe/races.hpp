@@ -113,8 +113,8 @@ class RaceChecker {
     std::string note_of_writer;           ///< see annotate()
     std::size_t offset;                   ///< of the byte,
     unsigned block;                       ///< and its block, by rank
-    /// In which epoch a thread has last read in this block what the line of the first reads; 0 if it is not
-    /// known to have.
+    /// In which epoch a thread has last read in the slot of the byte what the line of the first reads; 0 if
+    /// it is not known to have.
     std::function<uint32_t(unsigned thread)> last_read_there = nullptr;
     /// Does the line that reads also read what threads of other warps write?
     std::function<bool()> reads_of_other_warps = nullptr;
@@ -339,7 +339,9 @@ class RaceChecker {
   std::string describe_agent(unsigned agent, uint32_t epoch, bool write, Site site,
                              const char* role = nullptr) const;
   std::string role_of(Site site, bool write) const;
-  uint32_t last_read_at(Site site, unsigned block, unsigned thread) const;
+  /// "smem.c[1]"; nothing where the name has no index.
+  std::string slot_of_byte(std::size_t offset) const;
+  uint32_t last_read_at(Site site, unsigned block, std::size_t offset, unsigned thread) const;
   bool reads_of_other_warps(Site read, unsigned block) const;
   std::string landed_and_unread(const Conflict&) const;
   std::string describe_site(Site site) const;

@@ -2097,18 +2097,20 @@ TEST_CASE("of a missing __syncwarp the lane is named that arrives for the warp, 
 namespace {
 
 /// Warp 0 reads what warp 1 then overwrites, from lane kBegins on; lane 0 arrives for it: before it reads, or
-/// after it.
-template <bool kArrivesFirst, int kBegins>
+/// after it. Then warp 0 may read another slot by the same line.
+template <bool kArrivesFirst, int kBegins, int kSlots = 1>
 __global__ void release_for_others(int* out) {
   auto& smem = ladder::shared_storage<LoadedTiles>();
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   if (threadIdx.x == 0) smem.pipe.init(32, 1);
-  if (warp == 0) smem.tiles[0][lane] = 1;
+  if (warp == 0) smem.tiles[0][lane] = smem.tiles[1][lane] = 1;
   __syncthreads();
   if (warp == 0) {
-    if (kArrivesFirst && lane == 0) ptx::mbarrier_arrive(&smem.pipe.empty[0]);
-    out[lane] = smem.tiles[0][lane];  // the reads
-    if (!kArrivesFirst && lane == 0) ptx::mbarrier_arrive(&smem.pipe.empty[0]);
+    for (int slot = 0; slot < kSlots; ++slot) {
+      if (kArrivesFirst && lane == 0) ptx::mbarrier_arrive(&smem.pipe.empty[slot]);
+      out[lane] = smem.tiles[slot][lane];  // the reads
+      if (!kArrivesFirst && lane == 0) ptx::mbarrier_arrive(&smem.pipe.empty[slot]);
+    }
   } else {
     ptx::mbarrier_wait(&smem.pipe.empty[0], 0);
     if (lane > 0 || kBegins == 0) smem.tiles[0][lane] = 2;
@@ -2129,9 +2131,10 @@ TEST_CASE("a release before the reads is told from one without a __syncwarp behi
     CHECK_THAT(said(release_for_others<true, 0>),
                ContainsSubstring("; warp 0 lane 0 arrives there before this load") ||
                    ContainsSubstring("and reads after that"));
-    CHECK_THAT(said(release_for_others<false, 1>),
-               ContainsSubstring("for others, too, and nothing orders that behind what warp 0 lane ") &&
-                   !ContainsSubstring("and reads after that"));
+    for (const auto kernel : {release_for_others<false, 1>, release_for_others<false, 1, 2>})
+      CHECK_THAT(said(kernel),
+                 ContainsSubstring("for others, too, and nothing orders that behind what warp 0 lane ") &&
+                     !ContainsSubstring("and reads after that"));
   }
 }
 
