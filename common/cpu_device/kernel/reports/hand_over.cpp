@@ -271,6 +271,8 @@ class HandOver {
   std::string released_before_the_read(const Thread::Seen& of_writer) const;
   /// An arrival that comes for others of the warpgroup of the first thread, which has none of its own.
   WaitedFor arrival_of_others() const;
+  /// Another thread of its warpgroup, or rather of its warp, that has executed a fence.proxy.async; or null.
+  const Thread* who_fences_for_it() const;
 
   bool is_later_of_first(const Mbarrier::Arrival&) const;
   WaitedFor find_hand_over() const;
@@ -387,6 +389,15 @@ std::string HandOver::has_a_ring_begun_again() const {
   return "";
 }
 
+const Thread* HandOver::who_fences_for_it() const {
+  const Thread* found = nullptr;
+  for (const auto& warp : first_.block->warps)
+    for (const Thread* const one : warp.lanes)
+      if (!one->proxy_fences.empty() && is_of_warpgroup(*one, first_) && (!found || one->warp == first_.warp))
+        found = one;
+  return found;
+}
+
 std::string HandOver::is_a_fence_missing() const {
   if (!accesses_.lacks_fence) return "";
   const Thread::Order fence = first_.proxy_fences.empty() ? Thread::Order{} : first_.proxy_fences.back();
@@ -396,6 +407,12 @@ std::string HandOver::is_a_fence_missing() const {
   if (hand_over_.arrival)
     text += ", and before it arrives at " + name_of(*hand_over_.barrier) + " (" +
             own_place(hand_over_.arrival->where) + ")";
+  if (!fence.epoch)
+    if (const Thread* const other = who_fences_for_it())
+      return text + print("; nothing orders the one of warp %u lane %u (", other->warp->index, other->lane) +
+             own_place(other->proxy_fences.back().where) + ") between the two: is a " +
+             (other->warp == first_.warp ? "__syncwarp" : "barrier of these threads") +
+             " missing before that fence, or behind it?";
   if (!fence.epoch) return text + "; it has executed none";
   const char* const before = accesses_.first_writes ? "comes before the write" : "comes before the read";
   if (fence.epoch < first_epoch_ || !hand_over_.arrival)

@@ -1538,6 +1538,8 @@ enum class Storer {
   is_overtaken,  ///< by warp 0, which waits once, until the new tile is empty
   takes_the_other_parity,
   takes_the_other_pipeline,
+  lets_one_lane_fence,
+  lets_one_lane_fence_behind_a_syncwarp,
   gives_back_too_early,
   never_commits,
   neither_waits_nor_commits
@@ -1563,7 +1565,10 @@ __global__ void store_tiles(const __grid_constant__ CUtensorMap map) {
     if (threadIdx.x < 32) {
       if (kStorer != Storer::is_overtaken || round == 0) ptx::mbarrier_wait(&smem.pipe.empty[0], parity ^ 1);
       smem.tile[2 * threadIdx.x] = smem.tile[2 * threadIdx.x + 1] = static_cast<uint16_t>(round);
-      ptx::fence_proxy_async();
+      constexpr bool kIsJoined = kStorer == Storer::lets_one_lane_fence_behind_a_syncwarp;
+      if (kIsJoined) __syncwarp();
+      if ((!kIsJoined && kStorer != Storer::lets_one_lane_fence) || threadIdx.x == 1)
+        ptx::fence_proxy_async();
       ptx::mbarrier_arrive(&smem.pipe.full[0]);
     } else if (threadIdx.x == 32) {
       if (kStorer == Storer::takes_the_other_pipeline)
@@ -1830,6 +1835,13 @@ TEST_CASE("a wrong parity and a missing wait for TMA's read are told apart on ev
   for (const cpu_device::Schedule& schedule : cpu_device::fixed_schedules()) {
     CAPTURE(schedule.name());
     CHECK(run(schedule, store_tiles<Storer::right>) == "");
+    CHECK(run(schedule, store_tiles<Storer::lets_one_lane_fence_behind_a_syncwarp>) == "");
+    CHECK_THAT(
+        run(schedule, store_tiles<Storer::lets_one_lane_fence>),
+        ContainsSubstring("; nothing orders the one of warp 0 lane 1 (test_races.cu:") &&
+            ContainsSubstring(") between the two: is a __syncwarp missing before that fence, or behind "
+                              "it?\n") &&
+            !ContainsSubstring("it has executed none"));
     const std::string elsewhere = run(schedule, store_tiles<Storer::takes_the_other_pipeline>);
     unheard +=
         elsewhere.find("the reader waited last for other.full[0], and warp 0 lane ") != elsewhere.npos &&
