@@ -110,6 +110,14 @@ std::string ask_for_gap(const GridOrder::Place& place, const Uint3& block) {
   return "";
 }
 
+/// Boxes of one thread.
+std::string question_of_own_boxes(const GridOrder::Place& first, const GridOrder::Place& second) {
+  if (!first.call.line || !(first.call == second.call))
+    return "should each store a part of its own? To overwrite it, wait first, with tma_store_wait, until the "
+           "first has written";
+  return "should the row or the column go on from one box to the next?";
+}
+
 /// Boxes of two blocks.
 std::string question_of_boxes(const GridOrder::Place& first, const Uint3& block_of_first,
                               const GridOrder::Place& second, const Uint3& block_of_second) {
@@ -630,10 +638,7 @@ std::string GridOrder::describe_race_in_cluster(const Write& first, const Write&
     return fmt::format(
         "race in global memory: {} stores the same elements twice by TMA, and nothing orders the two\n  {}{}",
         warp_and_lane(first.who),
-        explain_boxes(first.place, second.place,
-                      "should each store a tile of its own? To overwrite it, wait first, with "
-                      "tma_store_wait, until the first has written"),
-        places);
+        explain_boxes(first.place, second.place, question_of_own_boxes(first.place, second.place)), places);
   // No barrier helps where two roles have the same tile.
   if (first.place.is_box && second.place.is_box && second_writes)
     return fmt::format(
