@@ -1246,6 +1246,14 @@ TEST_CASE(
       ContainsSubstring("C has only the products of K tiles 0, 2, ... (every second of 5, 64 wide): does k "
                         "advance by 128 a step, or does nobody add to the sums that are stored what "
                         "other threads have multiplied?"));
+  // Of some columns alone, where all threads take the same K tiles.
+  mistaken.of_a = Mistaken().of_a;
+  mistaken.of_b = [](const ladder::Gemm& g, int column, int k) {
+    return column / 64 == 1 && k / 64 % 2 ? size_t(-1) : size_t(k) * g.n + column;
+  };
+  CHECK_THAT(mistaken.complaint(),
+             ContainsSubstring(": does nobody add to the sums that are stored what other threads have "
+                               "multiplied, or are too few sums sent or added?"));
   // Two blocks share K, and each stores half of the columns without the other's sums.
   mistaken.of_a = Mistaken().of_a;
   mistaken.of_b = [](const ladder::Gemm& g, int column, int k) {

@@ -350,12 +350,14 @@ class Explainer {
                           period == 2 ? "second" : "fourth", tiles_);
           // What lacks one of two has only the other, as the half of C that a second block stores.
           const bool has_only_one = !is_missing || period == 2;
-          return !has_only_one
-                     ? said
-                     : said + fmt::format(
-                                  ": does k advance by {} a step, or does nobody add to the sums that are "
-                                  "stored what other threads have multiplied?",
-                                  period * kTileWidth);
+          if (!has_only_one) return said;
+          // A step that is too long would leave out products of all of C.
+          return said + ": does " +
+                 (wrong_.are_in_all_tiles()
+                      ? fmt::format("k advance by {} a step, or does ", period * kTileWidth)
+                      : "") +
+                 "nobody add to the sums that are stored what other threads have multiplied" +
+                 (wrong_.are_in_all_tiles() ? "?" : ", or are too few sums sent or added?");
         }
     return "";
   }

@@ -137,6 +137,17 @@ WrongElements::Range WrongElements::range_of(const std::vector<bool>& wrong) {
   return {std::find(wrong.begin(), wrong.end(), true) - wrong.begin(), wrong.rend() - last - 1};
 }
 
+bool WrongElements::are_in_all_tiles() const {
+  if (reference_.sampled()) return true;
+  const int64_t m = reference_.shape.m, n = reference_.shape.n, across = (n + kTile - 1) / kTile;
+  std::vector<bool> has_some(static_cast<size_t>((m + kTile - 1) / kTile * across));
+  for (size_t i = 0; i < is_wrong_.size(); ++i) {
+    const auto row = static_cast<int64_t>(i) / n, column = static_cast<int64_t>(i) % n;
+    if (is_wrong_[i]) has_some[static_cast<size_t>(row / kTile * across + column / kTile)] = true;
+  }
+  return std::find(has_some.begin(), has_some.end(), false) == has_some.end();
+}
+
 std::string WrongElements::describe_tiles(const Range& rows, const Range& columns) const {
   const int64_t n = reference_.shape.n;
   std::set<std::pair<int64_t, int64_t>> tiles;

@@ -37,6 +37,8 @@ class WrongElements {
   }
   /// Were all wrong elements never written, and all rows compared?
   bool are_all_unwritten() const { return count_ && unwritten_count_ == count_ && !reference_.sampled(); }
+  /// Are there some in each tile of 64 x 64? Also true where not all rows were compared.
+  bool are_in_all_tiles() const;
   /// Of C's elements in the order of memory, if all rows were compared: whether this one was never written.
   bool is_unwritten(int64_t at) const;
   /// What it holds, which is `right` unless it is wrong.
