@@ -57,6 +57,7 @@ struct WorkOfKernels {
   /// Boxes of matrices in that launch, if it was one, those of a thread in its order; empty if they are too
   /// many.
   std::vector<MovedBox> (*moved_boxes)() = nullptr;
+  unsigned blocks_of_cluster = 1;  ///< in that launch, of one row of the grid; 1 where they form no row
 };
 
 }  // namespace ladder

@@ -1574,6 +1574,32 @@ std::string said_of_walks(const std::vector<BlockWalks>& blocks, float shift = 0
 
 }  // namespace
 
+TEST_CASE("Blocks of a cluster that do not take tiles side by side are told with their first tiles") {
+  const int a = 0, b = 0, c = 0;
+  using Places = std::vector<std::pair<int, int>>;
+  const auto said = [&](const Places& tiles, unsigned blocks_of_cluster) {
+    std::vector<ladder::WorkOfKernels::MovedBox> boxes;
+    for (unsigned block = 0; block < tiles.size(); ++block)
+      for (int k = 0; k < 128; k += 64) {
+        boxes.push_back({block, block, &a, 128 * tiles[block].first, k, 128, 64, /*is_load=*/true});
+        boxes.push_back({block, block, &b, k, 64 * tiles[block].second, 64, 64, /*is_load=*/true});
+      }
+    return ladder::explain_by_tiles_of_cluster(boxes, blocks_of_cluster, {&a, &b, &c});
+  };
+  CHECK(
+      said({{0, 0}, {3, 0}}, 2) ==
+      "for its first tile block 0 loads rows 0 to 127 of A and columns 0 to 63 of B, and block 1 of the same "
+      "cluster rows 384 to 511 of A and columns 0 to 63 of B: should they take tiles side by side? Then the "
+      "walk "
+      "must count clusters, not blocks");
+  CHECK_THAT(said({{0, 0}, {1, 1}}, 2), ContainsSubstring("should they take tiles side by side?"));
+  CHECK(said({{0, 0}, {3, 0}}, 1) == "");
+  CHECK(said({{0, 0}, {1, 0}}, 2) == "");
+  CHECK(said({{2, 3}, {2, 3}}, 2) == "");  // that share K
+  CHECK(said({{0, 0}, {0, 1}, {1, 0}, {1, 1}}, 4) == "");
+  CHECK(said({{0, 0}, {1, 0}, {0, 0}, {1, 0}}, 4) == "");
+}
+
 TEST_CASE("Blocks that load and store tiles in different orders are told with the first such tile") {
   const std::vector<TilePlace> first = {{0, 0}, {0, 2}, {1, 1}}, second = {{0, 1}, {1, 0}, {1, 2}};
   CHECK(said_of_walks({{first, first}, {second, {{0, 1}, {1, 2}, {1, 0}}}}) ==

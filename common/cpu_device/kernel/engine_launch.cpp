@@ -482,7 +482,8 @@ WorkOfKernels take_work_of_kernels() {
           {is_one ? kernel.grid.x : 0, is_one ? kernel.grid.y : 0, is_one ? kernel.grid.z : 0},
           launched_at,
           find_writer,
-          moved_boxes};
+          moved_boxes,
+          kernel.cluster.y * kernel.cluster.z == 1 ? kernel.cluster.x : 1};
 }
 
 namespace {

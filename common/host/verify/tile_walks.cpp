@@ -147,11 +147,8 @@ std::string ordinal(size_t number) {
   return fmt::format("{}{}", number, last > 3 || number / 10 % 10 == 1 ? "th" : ends[last]);
 }
 
-}  // namespace
-
-std::string explain_by_walks(const WrongElements& wrong, const Reference& reference,
-                             const std::vector<MovedBox>& boxes, const Matrices& matrices) {
-  if (reference.sampled()) return "";
+std::map<unsigned, BoxesOfBlock> boxes_of_blocks(const std::vector<MovedBox>& boxes,
+                                                 const Matrices& matrices) {
   std::map<unsigned, BoxesOfBlock> blocks;
   for (const MovedBox& box : boxes) {
     BoxesOfBlock& block = blocks[box.block];
@@ -159,7 +156,73 @@ std::string explain_by_walks(const WrongElements& wrong, const Reference& refere
     if (box.is_load && box.matrix == matrices.b) block.b.push_back(box);
     if (!box.is_load && box.matrix == matrices.c) block.c.push_back(box);
   }
-  const std::optional<Pairs> pairs = pair_tiles(blocks);
+  return blocks;
+}
+
+/// What a block multiplies first.
+struct FirstTile {
+  unsigned block;
+  Span rows, columns;
+};
+
+/// How many spans there are; 0 if they leave a gap.
+size_t count_side_by_side(std::vector<Span> spans) {
+  std::sort(spans.begin(), spans.end(),
+            [](const Span& one, const Span& other) { return one.first < other.first; });
+  size_t count = 1;
+  for (size_t i = 1; i < spans.size(); ++i) {
+    if (spans[i].first > spans[i - 1].end) return 0;
+    count += spans[i].first != spans[i - 1].first;
+  }
+  return count;
+}
+
+bool make_up_a_box(const std::vector<FirstTile>& tiles) {
+  std::vector<Span> rows, columns;
+  for (const FirstTile& tile : tiles) rows.push_back(tile.rows), columns.push_back(tile.columns);
+  const size_t down = count_side_by_side(rows), across = count_side_by_side(columns);
+  return down && across && down * across <= tiles.size();
+}
+
+}  // namespace
+
+std::string explain_by_tiles_of_cluster(const std::vector<MovedBox>& boxes, unsigned blocks_of_cluster,
+                                        const Matrices& matrices) {
+  if (blocks_of_cluster < 2) return "";
+  std::map<unsigned, std::vector<FirstTile>> clusters;
+  for (const auto& [number, boxes_of_block] : boxes_of_blocks(boxes, matrices)) {
+    const std::optional<Walk> rows = join(walks_of_loads(boxes_of_block.a, /*of_a=*/true)),
+                              columns = join(walks_of_loads(boxes_of_block.b, /*of_a=*/false));
+    if (!rows || !columns) return "";
+    clusters[number / blocks_of_cluster].push_back({number, rows->front(), columns->front()});
+  }
+  for (const auto& [number, tiles] : clusters) {
+    if (tiles.size() != blocks_of_cluster || make_up_a_box(tiles)) continue;
+    const FirstTile& first = tiles.front();
+    const auto distance = [&](const FirstTile& tile) {
+      return std::abs(tile.rows.first - first.rows.first) +
+             std::abs(tile.columns.first - first.columns.first);
+    };
+    const FirstTile& other = *std::max_element(
+        tiles.begin(), tiles.end(),
+        [&](const FirstTile& one, const FirstTile& two) { return distance(one) < distance(two); });
+    const auto name = [](const FirstTile& tile) {
+      return fmt::format("rows {} to {} of A and columns {} to {} of B", tile.rows.first, tile.rows.end - 1,
+                         tile.columns.first, tile.columns.end - 1);
+    };
+    return fmt::format(
+        "for its first tile block {} loads {}, and block {} of the same cluster {}: should they take tiles "
+        "side "
+        "by side? Then the walk must count clusters, not blocks",
+        first.block, name(first), other.block, name(other));
+  }
+  return "";
+}
+
+std::string explain_by_walks(const WrongElements& wrong, const Reference& reference,
+                             const std::vector<MovedBox>& boxes, const Matrices& matrices) {
+  if (reference.sampled()) return "";
+  const std::optional<Pairs> pairs = pair_tiles(boxes_of_blocks(boxes, matrices));
   if (!pairs) return "";
   const auto differs = [](const Pair& pair) { return pair.loaded != pair.stored; };
   const auto first = std::find_if(pairs->all.begin(), pairs->all.end(), differs);

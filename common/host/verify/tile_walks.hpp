@@ -20,4 +20,9 @@ struct Matrices {
 std::string explain_by_walks(const WrongElements&, const Reference&,
                              const std::vector<WorkOfKernels::MovedBox>&, const Matrices&);
 
+/// Which tiles the blocks of a cluster load first, if these make up no box, as they do where they share
+/// tiles. Else empty.
+std::string explain_by_tiles_of_cluster(const std::vector<WorkOfKernels::MovedBox>&,
+                                        unsigned blocks_of_cluster, const Matrices&);
+
 }  // namespace ladder

@@ -210,6 +210,12 @@ Verdict Verifier::check_exact(const Multiply& multiply, const ReferenceEpilogue&
 
 Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
   return [this, &problem, is_exact](const WrongElements& wrong) -> std::string {
+    const Matrices matrices{problem.a.data(), problem.b.data(), c_.data()};
+    if (wrong.are_all_unwritten() && work_.moved_boxes)
+      if (const std::string text =
+              explain_by_tiles_of_cluster(work_.moved_boxes(), work_.blocks_of_cluster, matrices);
+          !text.empty())
+        return text;
     if (const std::string text = explain_nan(wrong); !text.empty()) return text;
     if (wrong.is_mostly_nan()) return "";  // what few numbers hold is no cause
     // Downloads of this many elements take less than a second.
@@ -228,8 +234,7 @@ Explain Verifier::explain_product_of(const Problem& problem, bool is_exact) {
     if (work_.has_loaded_columns)
       made_by.loads_all_of_b = work_.has_loaded_columns(problem.b.data(), shape_.n);
     if (is_exact && work_.moved_boxes)
-      made_by.walks = explain_by_walks(wrong, problem.products.front(), work_.moved_boxes(),
-                                       {problem.a.data(), problem.b.data(), c_.data()});
+      made_by.walks = explain_by_walks(wrong, problem.products.front(), work_.moved_boxes(), matrices);
     const std::string text =
         explain(wrong, problem.products.front(), is_exact, download(problem.a.data(), problem.a.size()),
                 download(problem.b.data(), problem.b.size()), made_by);
