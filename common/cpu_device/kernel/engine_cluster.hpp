@@ -197,6 +197,8 @@ class Cluster {
 
   /// Remembers the first failure. The text is completed with kernel, place and schedule.
   void record_failure(const Thread*, const std::string& rule, Location where);
+  /// The thread is left out where the race names others, whose accesses it only brought to light.
+  void record_race(const Thread*, const std::string& race);
   [[noreturn]] void fail(const Thread&, const std::string& rule, Location where);
   /// After calls that may have recorded a failure of their own.
   void leave_if_failed();

@@ -137,7 +137,7 @@ Cluster::Cluster(const KernelLaunch& kernel, const std::function<void()>& thread
   for (unsigned t = 0; t < blocks * threads; ++t) threads_.push_back(std::make_unique<Thread>(*this));
   ready_.resize((threads_.size() + 63) / 64);
   race_checker_ = std::make_unique<RaceChecker>(
-      [this](const std::string& race) { record_failure(current_thread, race, {}); },
+      [this](const std::string& race) { record_race(current_thread, race); },
       [this](unsigned thread) { return describe(*threads_[thread]); },
       [this](const RaceChecker::Unordered& accesses) {
         return explain_hand_over(*threads_[accesses.first], *threads_[accesses.second], accesses);

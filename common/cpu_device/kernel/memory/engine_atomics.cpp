@@ -88,8 +88,7 @@ void check_order_in_grid(Thread& thread, const void* address, size_t bytes, bool
   if (!cluster.grid_order() || cluster.failed() || bytes == 0) return;
   const std::string race = cluster.grid_order()->access(
       *cluster.races(), who(thread), static_cast<const std::byte*>(address), bytes, write, kind, place);
-  if (!race.empty())
-    cluster.record_failure(&thread, write ? with_flat_block(cluster.kernel(), race) : race, {});
+  if (!race.empty()) cluster.record_race(&thread, write ? with_flat_block(cluster.kernel(), race) : race);
 }
 
 }  // namespace

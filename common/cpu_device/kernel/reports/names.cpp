@@ -261,6 +261,11 @@ void Cluster::record_failure(const Thread* thread, const std::string& rule, Loca
   failure_ += "\n  schedule " + options_.schedule.explained();
 }
 
+void Cluster::record_race(const Thread* thread, const std::string& race) {
+  const bool names_others = thread && race.find(" by block (") != race.npos;
+  record_failure(names_others && race.find(describe(*thread)) == race.npos ? nullptr : thread, race, {});
+}
+
 void Cluster::fail(const Thread& thread, const std::string& rule, Location where) {
   record_failure(&thread, rule, where);
   throw Abandoned{};
