@@ -130,7 +130,7 @@ TEST_CASE("05: a turn that is never passed on leaves the other warpgroup waiting
 TEST_CASE("05: a turn that one thread passes on for all goes round while others wait for its beginning") {
   if (ladder::testing::breadth() <= ladder::testing::Breadth::narrow) SKIP("two schedules do not show it");
   CHECK_THAT(report_of_any_schedule(1, Mistake::one_passes_for_all),
-             ContainsSubstring("the barrier went on by two phases") || ContainsSubstring("deadlock"));
+             ContainsSubstring("the barrier went on by") || ContainsSubstring("deadlock"));
 }
 
 TEST_CASE("05: a warpgroup that does not leave out the other's slots does not get its own") {

@@ -121,7 +121,7 @@ std::string explain_own_copy(const Thread& thread, const RaceChecker::Unordered&
       thread.last_copy_wait_epoch > accesses.second_epoch)
     return what + (first.empty()
                        ? ""
-                       : std::string(accesses.is_unread ? ", and nobody reads what that brings" : "") +
+                       : std::string(accesses.is_unread ? ", and nobody reads there between the two" : "") +
                              ": are more copies begun ahead than there are slots, is the second for another "
                              "place, or must it wait for the first?");
   return what + explain_copy_wait(thread, {{}, thread.last_copy_wait_epoch});

@@ -597,14 +597,15 @@ void wait_for_phase(uint64_t* object, uint32_t parity, bool of_cluster, const ch
     const uint64_t phase = barrier.phase;
     barrier.waiting.push_back(&thread);
     cluster.park(thread, {WaitKind::mbarrier, &barrier, parity & 1, what, where});
-    if (barrier.phase != phase + 1) {
+    if (const uint64_t ended = barrier.phase - phase; ended != 1) {
       std::string cause = explain_wrong_pipeline(barrier);
       if (cause.empty()) cause = explain_left_behind(barrier, {&thread});
       cause = cause.empty() ? explain_repeated_wait(*barrier.block) : "\n  " + cause;
       cluster.fail(thread,
-                   std::string(what) +
-                       ": the barrier went on by two phases before the thread looked again; on a " +
-                       "GPU this wait may never end; " + describe(barrier) + cause +
+                   std::string(what) + ": the barrier went on by " +
+                       (ended == 2 ? std::string("two") : std::to_string(ended)) +
+                       " phases before the thread looked again; on a GPU this wait may never end; " +
+                       describe(barrier) + cause +
                        explain_two_phases(barrier, /*asks_for_count=*/cause.empty()),
                    where);
     }

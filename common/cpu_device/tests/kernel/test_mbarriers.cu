@@ -350,6 +350,19 @@ TEST_CASE("a waiting thread that two phases overtake is named") {
   });
 }
 
+TEST_CASE("it is said how many phases overtake a waiting thread") {
+  CHECK_THAT(blame(Schedule{},
+                   [](Storage& shared) {
+                     if (threadIdx.x == 5) {
+                       ptx::mbarrier_wait(&shared.full[0], 0);
+                     } else if (threadIdx.x == 40) {
+                       for (int i = 0; i < 100; ++i) ptx::mbarrier_wait(&shared.empty[0], 1);
+                       for (int i = 0; i < 5; ++i) ptx::mbarrier_arrive(&shared.full[0]);
+                     }
+                   }),
+             ContainsSubstring("the barrier went on by 5 phases before the thread looked again"));
+}
+
 TEST_CASE("a try says whether a phase has completed") {
   for (const Schedule& schedule : all_schedules()) {
     bool was_early = false;

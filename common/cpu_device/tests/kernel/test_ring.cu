@@ -299,7 +299,7 @@ TEST_CASE("a consumer that does not wait reads what has not landed") {
 }
 TEST_CASE("a consumer that forgets to flip its parity is found") {
   check_race(with(Mistake::compute_forgets_to_flip_parity),
-             {"more arrivals than expected at full[0]", "the barrier went on by two phases",
+             {"more arrivals than expected at full[0]", "the barrier went on by",
               "in mbarrier_wait for full[0], phase of parity 0"});
 }
 TEST_CASE("a dropped release is a deadlock at the slot that was not released") {
