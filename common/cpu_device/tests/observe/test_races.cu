@@ -1375,7 +1375,8 @@ TEST_CASE("two copies of a thread to one place are told apart by those who call 
     CHECK_THAT(
         report,
         ContainsSubstring(
-            "no wait of its own for the first cp.async comes between, and nobody reads there between the two: "
+            "no wait of its own for the first cp.async comes between, and nobody reads there between the "
+            "two: "
             "are more copies begun ahead than there are slots, is the second for another place, or must it "
             "wait for the first?"));
     CHECK_THAT(report, !ContainsSubstring("__syncthreads"));
