@@ -433,9 +433,10 @@ OperationPointer StreamEngine::first_host_function() const {
 /// Any that comes after no other may be the next one: the schedule chooses.
 OperationPointer StreamEngine::choose_host_function() {
   std::vector<OperationPointer> next;
-  for (const auto& [id, operation] : pending_) {
+  for (const auto& one : pending_) {
+    const OperationPointer& operation = one.second;
     if (!operation->is_host_function) continue;
-    const auto is_first = [&](const OperationPointer& one) { return !one->is_before(*operation); };
+    const auto is_first = [&](const OperationPointer& before) { return !before->is_before(*operation); };
     if (std::all_of(next.begin(), next.end(), is_first)) next.push_back(operation);
   }
   if (next.empty()) return nullptr;
