@@ -671,45 +671,45 @@ class Explainer {
     return explain_by_exchanged_origin();
   }
 
+  /// Of the wrong elements, and of C as a whole: else right ones would be wrong, too.
+  bool makes_all_and_c(const Factor& a, const Factor& b) {
+    const bool makes_wrong_ones = makes_all(a, b);
+    if (makes_wrong_ones && makes_all_of_c(remake_)) return true;
+    if (makes_wrong_ones) remake_ = nullptr;
+    return false;
+  }
+
   /// The first tile of A, or of B, alone: the others follow it along K, as they should.
   std::string explain_by_exchanged_origin() {
     const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
-    for (const int64_t side : {128, 64, 256, 32, 16})
-      for (const bool is_a : {true, false}) {
-        const bool makes_wrong_ones =
-            is_a ? makes_all(
-                       [=, this](const WrongElement& e, int64_t i) {
-                         return element(a_, e.row % side, e.row / side * side + i, m, k, k);
-                       },
-                       right_b())
-                 : makes_all(right_a(), [=, this](const WrongElement& e, int64_t i) {
-                     return element(b_, e.column / side * side + i, e.column % side, k, n, n);
-                   });
-        if (makes_wrong_ones && makes_all_of_c(remake_))
-          return is_a ? "a tile of C that begins at row r was computed with A from row 0 and column r on: "
-                        "are row and column of A's first tile exchanged?"
-                      : "a tile of C that begins at column c was computed with B from row c and column 0 "
-                        "on: are row and column of B's first tile exchanged?";
-        if (makes_wrong_ones) remake_ = nullptr;
-      }
-    for (const int64_t side : {128, 64, 256, 32, 16})
-      for (const bool is_a : {true, false}) {
-        const bool makes_wrong_ones =
-            is_a ? makes_all(
-                       [=, this](const WrongElement& e, int64_t i) {
-                         return element(a_, e.row, e.column / side * side + i, m, k, k);
-                       },
-                       right_b())
-                 : makes_all(right_a(), [=, this](const WrongElement& e, int64_t i) {
-                     return element(b_, e.row / side * side + i, e.column, k, n, n);
-                   });
-        if (makes_wrong_ones && makes_all_of_c(remake_))
-          return is_a ? "a tile of C that begins at column c was computed with A from column c on, not from "
-                        "column 0: does A's first tile begin at k = 0?"
-                      : "a tile of C that begins at row r was computed with B from row r on, not from row 0: "
-                        "does B's first tile begin at k = 0?";
-        if (makes_wrong_ones) remake_ = nullptr;
-      }
+    for (const int64_t side : {128, 64, 256, 32, 16}) {
+      const auto begin = [side](int64_t at) { return at / side * side; };
+      if (makes_all_and_c(
+              [=, this](const WrongElement& e, int64_t i) {
+                return element(a_, e.row % side, begin(e.row) + i, m, k, k);
+              },
+              right_b()))
+        return "a tile of C that begins at row r was computed with A from row 0 and column r on: are row and "
+               "column of A's first tile exchanged?";
+      if (makes_all_and_c(right_a(), [=, this](const WrongElement& e, int64_t i) {
+            return element(b_, begin(e.column) + i, e.column % side, k, n, n);
+          }))
+        return "a tile of C that begins at column c was computed with B from row c and column 0 on: are row "
+               "and column of B's first tile exchanged?";
+    }
+    for (const int64_t side : {128, 64, 256, 32, 16}) {
+      const auto begin = [side](int64_t at) { return at / side * side; };
+      if (makes_all_and_c([=, this](const WrongElement& e,
+                                    int64_t i) { return element(a_, e.row, begin(e.column) + i, m, k, k); },
+                          right_b()))
+        return "a tile of C that begins at column c was computed with A from column c on, not from column 0: "
+               "does A's first tile begin at k = 0?";
+      if (makes_all_and_c(right_a(), [=, this](const WrongElement& e, int64_t i) {
+            return element(b_, begin(e.row) + i, e.column, k, n, n);
+          }))
+        return "a tile of C that begins at row r was computed with B from row r on, not from row 0: does B's "
+               "first tile begin at k = 0?";
+    }
     return "";
   }
 
@@ -967,23 +967,18 @@ class Explainer {
   /// One operand's tile holds the other's elements, or its own as if its rows were as wide as a panel.
   std::string explain_by_place_in_tile() {
     const int64_t m = shape_.m, n = shape_.n, k = shape_.k;
-    const auto makes_all_of = [&](const Factor& a, const Factor& b) {
-      if (makes_all(a, b) && makes_all_of_c(remake_)) return true;
-      remake_ = nullptr;
-      return false;
-    };
     constexpr const char* kOther =
         "in place of a tile of {}, elements of {} were multiplied, in the order in which the {} x {} of its "
         "tile follow each other: is {}'s tile stored where {}'s belongs?";
     for (const int64_t width : {128, 64, 256}) {
       for (const int64_t height : {128, 64, 256}) {
-        if (makes_all_of(right_a(), [=, this](const WrongElement& e, int64_t i) {
+        if (makes_all_and_c(right_a(), [=, this](const WrongElement& e, int64_t i) {
               const int64_t at = i % kTileWidth * width + e.column % width;
               return element(a_, e.row / height * height + at / kTileWidth,
                              i / kTileWidth * kTileWidth + at % kTileWidth, m, k, k);
             }))
           return fmt::format(kOther, "B", "A", height, kTileWidth, "A", "B");
-        if (makes_all_of(
+        if (makes_all_and_c(
                 [=, this](const WrongElement& e, int64_t i) {
                   const int64_t at = e.row % height * kTileWidth + i % kTileWidth;
                   return element(b_, i / kTileWidth * kTileWidth + at / width,
@@ -993,7 +988,7 @@ class Explainer {
           return fmt::format(kOther, "A", "B", kTileWidth, width, "B", "A");
       }
       const int64_t panels = width / kTileWidth;
-      if (panels > 1 && makes_all_of(right_a(), [=, this](const WrongElement& e, int64_t i) {
+      if (panels > 1 && makes_all_and_c(right_a(), [=, this](const WrongElement& e, int64_t i) {
             const int64_t row =
                 e.column % width / kTileWidth * kTileWidth + i % kTileWidth;  // of 64 elements
             return element(b_, i / kTileWidth * kTileWidth + row / panels,

@@ -49,10 +49,11 @@ std::string explain_late_commit(const Thread& thread, uint32_t epoch, size_t off
 
 namespace {
 
-std::string leaves_out_copies(unsigned groups) {
-  return (groups == 1 ? std::string(" leaves out the newest group")
-                      : print(" leaves out the %u newest groups", groups)) +
-         " of copies";
+/// " leaves out the newest group of copies".
+std::string leaves_out(unsigned groups, const char* of) {
+  return (groups == 1 ? std::string(" leaves out the newest group of ")
+                      : print(" leaves out the %u newest groups of ", groups)) +
+         of;
 }
 
 }  // namespace
@@ -63,7 +64,7 @@ std::string explain_copy_wait(const Thread& thread, const Thread::Order& barrier
   const std::string wait = ": the wait at " + own_place(thread.last_copy_wait_at);
   if (thread.last_copy_wait_epoch > barrier.epoch) return wait + " comes after it";
   if (!thread.copy_groups_left) return is_too_early ? wait + " comes before the commit" : "";
-  return wait + leaves_out_copies(thread.copy_groups_left);
+  return wait + leaves_out(thread.copy_groups_left, "copies");
 }
 
 namespace {
@@ -106,7 +107,7 @@ std::string explain_own_copy(const Thread& thread, const RaceChecker::Unordered&
     const uint64_t group = group_of_copy(thread, copied_in, accesses.offset);
     if (group && group <= wait->groups && group + wait->left > wait->groups)
       return "one thread does both, and no wait of its own covers the " + copy + ": the wait at " +
-             own_place(wait->where) + leaves_out_copies(wait->left) + ", and this is one of them";
+             own_place(wait->where) + leaves_out(wait->left, "copies") + ", and this is one of them";
     if (accesses.is_rewritten && copied_in >= wait->epoch) {
       accesses.retell(
           "overwritten while it may still be read, or read before the copy landed: no barrier or wait orders "
@@ -138,23 +139,13 @@ std::string explain_open_copies(const Thread& thread) {
          "commit in each round";
 }
 
-namespace {
-
-std::string leaves_out(unsigned groups) {
-  return (groups == 1 ? std::string(" leaves out the newest group")
-                      : print(" leaves out the %u newest groups", groups)) +
-         " of products";
-}
-
-}  // namespace
-
 std::string explain_wgmma_wait(const Thread& thread, uint32_t issued_in, const Thread::Order& barrier) {
   const Thread::Order& wait = thread.last_wgmma_wait;
   if (!issued_in || wait.epoch <= issued_in) return "no wait for wgmma comes between";
   const std::string text = "no wait had covered that by then: the wait for wgmma at " + own_place(wait.where);
   if (!thread.wgmma_groups_left)
     return text + (wait.epoch > barrier.epoch ? " comes after it" : " comes before the commit");
-  return text + leaves_out(thread.wgmma_groups_left);
+  return text + leaves_out(thread.wgmma_groups_left, "products");
 }
 
 namespace {
@@ -429,7 +420,9 @@ std::string explain_useless_wait(const Thread& issuer, const std::string& what, 
     const unsigned left = is_last ? issuer.wgmma_groups_left : issuer.wgmma_groups_left_before;
     const bool is_between =
         arrival.thread == &issuer && issued_in < wait.epoch && wait.epoch <= arrival.epoch;
-    return is_between && left ? ": the wait for wgmma at " + own_place(wait.where) + leaves_out(left) : "";
+    return is_between && left
+               ? ": the wait for wgmma at " + own_place(wait.where) + leaves_out(left, "products")
+               : "";
   }
   if (what != "TMA store" || issuer.last_store_wait.epoch <= issued_in) return "";
   const std::string order = explain_store_wait(issuer, issued_in, writer);
